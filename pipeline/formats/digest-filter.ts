@@ -1,40 +1,50 @@
-/** A Bloom filter of digests: 10 bits for each, of which five are set. One in a hundred that is not there seems to be. Digests are random, so their words are the hashes. */
-import { WORDS } from './identifier.ts';
-
-const BITS = 10;
-const PROBES = 5;
+/**
+ * A Bloom filter of digests, in blocks of a cache line: looking for one reads one line of memory. At least 16 bits for each digest, of
+ * which six are set: at most one in 500 that is not there seems to be. Digests are random, so their words are the hashes.
+ */
+const BITS = 16;
+const PROBES = 6;
+const BLOCK_BITS = 512;
+const BLOCK_WORDS = BLOCK_BITS / 32;
 const MIN_CAPACITY = 1_000;
 
 export class DigestFilter {
   readonly capacity: number;
-  readonly #bits: Uint32Array;
-  readonly #size: number;
+  readonly #words: Uint32Array;
+  readonly #lastBlock: number;
 
   constructor(digests: number) {
-    this.capacity = Math.max(MIN_CAPACITY, digests);
-    this.#size = Math.ceil((this.capacity * BITS) / 32) * 32;
-    this.#bits = new Uint32Array(this.#size / 32);
+    const needed = (Math.max(MIN_CAPACITY, digests) * BITS) / BLOCK_BITS;
+    // A power of two: the remainder of a division would take longer than everything else.
+    const blocks = 2 ** Math.ceil(Math.log2(needed));
+    this.capacity = Math.floor((blocks * BLOCK_BITS) / BITS);
+    this.#words = new Uint32Array(blocks * BLOCK_WORDS);
+    this.#lastBlock = blocks - 1;
   }
 
   /** The digest whose first 16 bytes are the words at this place. */
   add(words: Uint32Array, at: number): void {
+    const block = this.#blockOf(words, at);
     for (let probe = 0; probe < PROBES; probe++) {
-      const bit = this.#bitOf(words, at, probe);
-      this.#bits[bit >>> 5]! |= 1 << (bit & 31);
+      const bit = bitOf(words, at, probe);
+      this.#words[block + (bit >>> 5)]! |= 1 << (bit & 31);
     }
   }
 
   mayHave(words: Uint32Array, at: number): boolean {
+    const block = this.#blockOf(words, at);
     for (let probe = 0; probe < PROBES; probe++) {
-      const bit = this.#bitOf(words, at, probe);
-      if ((this.#bits[bit >>> 5]! & (1 << (bit & 31))) === 0) return false;
+      const bit = bitOf(words, at, probe);
+      if ((this.#words[block + (bit >>> 5)]! & (1 << (bit & 31))) === 0) return false;
     }
     return true;
   }
 
-  #bitOf(words: Uint32Array, at: number, probe: number): number {
-    const mixed =
-      probe < WORDS ? words[at + probe]! : (words[at]! ^ Math.imul(words[at + 1]!, 0x9e3779b1)) >>> 0;
-    return mixed % this.#size;
+  #blockOf(words: Uint32Array, at: number): number {
+    return (words[at]! & this.#lastBlock) * BLOCK_WORDS;
   }
 }
+
+/** Within the block: half a word each, of the words after the first. */
+const bitOf = (words: Uint32Array, at: number, probe: number): number =>
+  (words[at + 1 + (probe >> 1)]! >>> ((probe & 1) << 4)) & (BLOCK_BITS - 1);

@@ -4,6 +4,7 @@
  */
 import { spaces } from '../../schemas/documents.ts';
 import { IDENTIFIER_BYTES, slotOfHash, WORDS } from '../formats/identifier.ts';
+import { inParallel } from '../runtime/in-parallel.ts';
 import type { Devices } from './devices.ts';
 import type { EditDeps, SlotTarget } from './edit-slot.ts';
 import { eraseDevices } from './erase-devices.ts';
@@ -14,6 +15,8 @@ import { cutDigests } from './suppressions.ts';
 
 /** Who changes these entries: edits of one are in the order of their numbers. */
 const EDITOR = '*drop';
+/** One is prepared while MongoDB writes another. */
+const SLOTS_AT_ONCE = 2;
 
 export interface DigestEdit {
   /** Larger than that of every edit before: an edit happens once. */
@@ -50,10 +53,11 @@ export async function listDigests(
   digests: Uint8Array,
   edit: DigestEdit,
 ): Promise<void> {
-  for (const [slot, entries] of bySlot(deps, slots, digests, edit.key))
+  await inParallel([...bySlot(deps, slots, digests, edit.key)], SLOTS_AT_ONCE, async ([slot, entries]) => {
     await mergeDevices(deps, targetOf(spaces.digests, slot, edit), async function* () {
       yield entries;
     });
+  });
 }
 
 /** Of entries that came with their devices, only what these requests have brought. */

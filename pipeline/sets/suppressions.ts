@@ -6,7 +6,7 @@
  */
 
 import { spaces } from '../../schemas/documents.ts';
-import { DIGEST_BYTES, digestsOf } from '../formats/device-digest.ts';
+import { digestsOf } from '../formats/device-digest.ts';
 import { DigestFilter } from '../formats/digest-filter.ts';
 import { IDENTIFIER_BYTES, slotOfHash, WORDS } from '../formats/identifier.ts';
 import { createOneAtATime } from '../runtime/one-at-a-time.ts';
@@ -27,10 +27,15 @@ export function shortDigestsOf({ words }: Pick<Devices, 'words'>): Uint8Array {
 }
 
 export function cutDigests(digests: Uint8Array): Uint8Array {
-  const short = new Uint8Array(digests.length / 2);
-  for (let from = 0, to = 0; from < digests.length; from += DIGEST_BYTES, to += IDENTIFIER_BYTES)
-    short.set(digests.subarray(from, from + IDENTIFIER_BYTES), to);
-  return short;
+  const words = wordsOf(digests);
+  const short = new Uint32Array(words.length / 2);
+  for (let from = 0, to = 0; to < short.length; from += 2 * WORDS, to += WORDS) {
+    short[to] = words[from]!;
+    short[to + 1] = words[from + 1]!;
+    short[to + 2] = words[from + 2]!;
+    short[to + 3] = words[from + 3]!;
+  }
+  return new Uint8Array(short.buffer);
 }
 
 interface KnownList {
@@ -56,7 +61,7 @@ export function createSuppressions(
       for (let attempt = 1; ; attempt++) {
         let list = known.get(manifest._id);
         if (!list || list.filter.capacity < manifest.devices) {
-          list = { filter: new DigestFilter(2 * manifest.devices), tokens: new Set() };
+          list = { filter: new DigestFilter(manifest.devices), tokens: new Set() };
           known.set(manifest._id, list);
         }
         if (await addNew(deps, manifest, list)) return list.filter;
@@ -128,21 +133,28 @@ export function createSuppressions(
     const manifests = await Promise.all(lists.map((list) => deps.manifests.read(list)));
     const used = manifests.filter(({ devices: count }) => count > 0);
     if (used.length === 0) return undefined;
+    const filters: DigestFilter[] = [];
+    for (const manifest of used) filters.push(await filterOf(deps, manifest));
     const digests = shortDigestsOf(devices);
     const words = wordsOf(digests);
+    const found = used.map((): number[] => []);
+    const look = (list: number, at: number) => {
+      if (filters[list]!.mayHave(words, at)) found[list]!.push(at / WORDS);
+    };
+    for (const [list, { space }] of used.entries())
+      if (space !== spaces.digests) for (let at = 0; at < words.length; at += WORDS) look(list, at);
     // A digest is in one slot of the list of unknown devices: only that one's filter is asked.
-    const slotsOf = inUse.includes(spaces.digests)
-      ? Uint16Array.from({ length: devices.count }, (_, n) => slotOfHash(deps.hash(words, n * WORDS), slots))
-      : undefined;
+    const bySlot = Array.from({ length: slots }, (_, of) =>
+      used.findIndex((manifest) => manifest.space === spaces.digests && manifest.slot === of),
+    );
+    if (inUse.includes(spaces.digests))
+      for (let at = 0; at < words.length; at += WORDS) {
+        const list = bySlot[slotOfHash(deps.hash(words, at), slots)]!;
+        if (list >= 0) look(list, at);
+      }
     const flags = new Uint8Array(devices.count);
-    for (const manifest of used) {
-      const filter = await filterOf(deps, manifest);
-      const isHere = (n: number) => manifest.space !== spaces.digests || slotsOf![n] === manifest.slot;
-      const numbers: number[] = [];
-      for (let n = 0, at = 0; n < devices.count; n++, at += WORDS)
-        if (isHere(n) && filter.mayHave(words, at)) numbers.push(n);
-      if (numbers.length > 0) await flag(deps, manifest, digests, numbers, flags);
-    }
+    for (const [list, numbers] of found.entries())
+      if (numbers.length > 0) await flag(deps, used[list]!, digests, numbers, flags);
     return flags.includes(1) ? flags : undefined;
   };
 }

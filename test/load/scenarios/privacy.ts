@@ -17,7 +17,7 @@ import { uploadFile, uploadPrefix } from '../upload.ts';
 
 const DIGEST_BYTES = 32;
 const FILES = 8;
-const LISTED_AT_ONCE = 1_000_000;
+const LISTED_AT_ONCE = 5_000_000;
 const REQUESTED = 10_000;
 const WARM_UP = 100;
 

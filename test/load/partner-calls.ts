@@ -98,6 +98,9 @@ export function createPartnerCalls(apiUrl: string, apiKey: string) {
     }
   }
 
+  const reportOf = (audience: number) => `${pathOf.b}/${audience}/composition`;
+  const queueReport = (audience: number) => call('POST', reportOf(audience));
+
   async function timed(layout: Layout, wait: Wait, begin: () => Promise<number>): Promise<TimedLoad> {
     const since = performance.now();
     const id = await begin();
@@ -111,16 +114,16 @@ export function createPartnerCalls(apiUrl: string, apiKey: string) {
     read,
     privacy,
     listImports: () => call('GET', pathOf.a),
+    queueReport,
     /** From the request to the report. */
     async compose(
       audience: number,
       { everyMs, signal }: Wait,
     ): Promise<{ report: LoadRecord; seconds: number }> {
-      const path = `${pathOf.b}/${audience}/composition`;
       const since = performance.now();
-      await call('POST', path);
+      await queueReport(audience);
       for (;;) {
-        const report = await call('GET', path);
+        const report = await call('GET', reportOf(audience));
         if (!('progress' in report)) return { report, seconds: (performance.now() - since) / 1_000 };
         await sleep(everyMs, undefined, { signal });
       }

@@ -71,12 +71,17 @@ export async function storeAttributes(bench: Bench, stored: Omit<StoredSpace, 's
 }
 
 /** An audience with these devices and one event. It is cleared first, so that no load has written to its generation. */
-export async function storeAudience(bench: Bench, seed: number, devices: number): Promise<number> {
+export async function storeAudience(
+  bench: Bench,
+  seed: number,
+  devices: number,
+  { partner, calls }: Pick<Bench['stack'], 'partner' | 'calls'> = bench.stack,
+): Promise<number> {
   const { stack, signal } = bench;
   const { bytes } = createGenerator({ seed, duplicates: 0, keys: ['first'] }).nextFile({ rows: 1 });
-  await uploadFile(stack.partner, 'stored/first.csv', bytes);
-  const { id } = await stack.calls.load('b', 'stored/first.csv', false, { everyMs: 50, signal });
-  await stack.calls.clear(id);
+  await uploadFile(partner, 'stored/first.csv', bytes);
+  const { id } = await calls.load('b', 'stored/first.csv', false, { everyMs: 50, signal });
+  await calls.clear(id);
   await storeSpace(bench, {
     space: spaces.audience(id, 2),
     seed,

@@ -1,4 +1,7 @@
-/** The composition report of a large audience over REST: with an empty marketplace and a full one; and how the API answers others meanwhile. */
+/**
+ * The composition report of a large audience over REST: with an empty marketplace and a full one; how the API answers others meanwhile;
+ * and one partner's report behind many of another partner.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { collections } from '../../../schemas/documents.ts';
 import type { Bench } from '../bench-stack.ts';
@@ -11,6 +14,7 @@ import { atMost, type Benchmark } from '../table.ts';
 
 const ROUNDS = 3;
 const ATTRIBUTES = 1_000;
+const QUEUED = 25;
 const pollEveryMs = 100;
 const callEveryMs = 50;
 
@@ -83,13 +87,48 @@ async function measure(bench: Bench, devices: number, attributeDevices: number, 
   const others = await whileCalling(bench, async () => {
     full.push(...(await composeAnew({ devices, matched: shared, marketplace })));
   });
-  return { empty, full, others: percentiles(others), checks };
+  return {
+    empty,
+    full,
+    others: percentiles(others),
+    turns: await measureTurns(bench, devices, seed),
+    checks,
+  };
+}
+
+/** B's report alone, and while reports of A wait: A's are queued again for each round. */
+async function measureTurns(bench: Bench, devices: number, seed: number) {
+  const { stack, signal } = bench;
+  const another = await stack.anotherPartner();
+  const theirs = await storeAudience(bench, seed, devices, another);
+  const queued: number[] = [];
+  while (queued.length < QUEUED) queued.push(await storeAudience(bench, seed, devices));
+  const took = { alone: [] as number[], behind: [] as number[] };
+  const left: number[] = [];
+  for (let round = 0; round < ROUNDS; round++)
+    for (const situation of ['alone', 'behind'] as const) {
+      await stack.db.collection(collections.compositions).deleteMany({});
+      if (situation === 'behind') for (const audience of queued) await stack.calls.queueReport(audience);
+      const composed = await another.calls.compose(theirs, { everyMs: pollEveryMs, signal });
+      took[situation].push(composed.seconds);
+      if (situation === 'behind') left.push(await untilFinished(bench));
+    }
+  return { ...took, left };
+}
+
+/** When all reports are finished: how many were not at first. */
+async function untilFinished({ stack, signal }: Bench): Promise<number> {
+  const unfinished = () =>
+    stack.db.collection(collections.compositions).countDocuments({ claim: { $exists: true } });
+  const first = await unfinished();
+  while ((await unfinished()) > 0) await sleep(pollEveryMs, undefined, { signal });
+  return first;
 }
 
 export const composition: Benchmark = {
   name: 'composition',
   async measure({ runOn, sized, seed }) {
-    const { empty, full, others, checks } = await runOn('composition', (bench) =>
+    const { empty, full, others, turns, checks } = await runOn('composition', (bench) =>
       measure(bench, sized(1_000_000), sized(100_000), seed),
     );
     const what = 'composition report of 1 M devices: empty marketplace; 1,000 attributes of 100,000 devices';
@@ -99,10 +138,20 @@ export const composition: Benchmark = {
       small: '',
       full: `${others.p99.toFixed(0)} ms`,
     };
+    const [alone, behind] = [median(turns.alone), median(turns.behind)];
+    const turn = {
+      what: `a partner’s report: alone; behind ${QUEUED} of another partner`,
+      small: seconds(alone),
+      full: `${seconds(behind)}, ${Math.min(...turns.left)} of the others unfinished`,
+    };
     return {
-      rows: [atMost(report, median(full), 6, 's'), atMost(meanwhile, others.p99, 100, 'ms')],
+      rows: [
+        atMost(report, median(full), 6, 's'),
+        atMost(meanwhile, others.p99, 100, 'ms'),
+        atMost(turn, behind / alone, 3),
+      ],
       checks,
-      details: { empty, full, others },
+      details: { empty, full, others, turns },
     };
   },
 };

@@ -1,6 +1,6 @@
 /** Dry runs as they are stored. */
 import type { RejectCode } from './codes.ts';
-import type { FileFailure, JobDocument, JobError, JobStatus } from './documents.ts';
+import type { FileFailure, JobDocument, JobError, JobStatus } from './job-documents.ts';
 
 /** Rows that a file would lose, and some of them. */
 export interface DryFile {

@@ -1,7 +1,7 @@
 /** Responses about the caller: its account, and its quotas and usage. */
 import { z } from 'zod';
-import { keyScopes } from './documents.ts';
 import { count, described, time } from './http-answers.ts';
+import { keyScopes } from './partner-documents.ts';
 
 export const account = z
   .strictObject({

@@ -1,7 +1,7 @@
 /** Responses of the console's own routes, which the OpenAPI document does not have. */
 import { z } from 'zod';
-import { keyScopes } from './documents.ts';
 import { id, time } from './http-answers.ts';
+import { keyScopes } from './partner-documents.ts';
 
 /** Who is signed in to the console. */
 export const consoleSession = z.strictObject({

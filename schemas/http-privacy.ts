@@ -1,7 +1,7 @@
 /** Privacy requests as they are answered. */
 import { z } from 'zod';
-import { privacyTypes } from './documents.ts';
 import { count, created, described, id, importLogError, statusOf, updated } from './http-answers.ts';
+import { privacyTypes } from './job-documents.ts';
 
 export const requestId = z
   .strictObject({ request_id: described(id, 'The privacy request.', 58) })

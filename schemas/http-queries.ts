@@ -1,6 +1,6 @@
 /** Query parameters. Requests are validated with these schemas, and the OpenAPI document is generated from them. */
 import { z } from 'zod';
-import type { JobStatus } from './documents.ts';
+import type { JobStatus } from './job-documents.ts';
 import { deliveryStatuses } from './webhook-documents.ts';
 
 const MAX_LISTED = 1_000;

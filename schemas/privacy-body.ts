@@ -1,7 +1,7 @@
 /** The body of a privacy request. */
 import { z } from 'zod';
-import { privacyTypes } from './documents.ts';
 import { identifierPattern, identifierText, MAX_IDENTIFIERS } from './identifier-text.ts';
+import { privacyTypes } from './job-documents.ts';
 
 const notIdentifier =
   'must be an advertising identifier: 32 hex digits, with hyphens or without, not all zeros';

@@ -1,7 +1,7 @@
 /** The documents that the stages write for each other in MongoDB, one type for each collection, like those in documents.ts. */
 import type { Binary } from 'mongodb';
 import type { RejectCode } from './codes.ts';
-import type { FileFailure } from './documents.ts';
+import type { FileFailure } from './job-documents.ts';
 
 /** The ledger: one document for each validated batch, first writer wins. */
 export interface LedgerDocument {

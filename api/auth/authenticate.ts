@@ -1,6 +1,6 @@
 /** Authenticates the caller: by API key or by a session of the console, and the customer by user token where one is sent. */
 
-import type { KeyScope } from '../../schemas/documents.ts';
+import type { KeyScope } from '../../schemas/partner-documents.ts';
 import { networkOf } from '../http/connections.ts';
 import type { Context, Handler } from '../http/context.ts';
 import type { Route } from '../http/operation.ts';

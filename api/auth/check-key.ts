@@ -3,7 +3,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { secretsOf } from '../../pipeline/runtime/seal.ts';
 import type { Config } from '../../schemas/config.ts';
-import { type ApiKeyDocument, type KeyScope, keyScopes } from '../../schemas/documents.ts';
+import { type ApiKeyDocument, type KeyScope, keyScopes } from '../../schemas/partner-documents.ts';
 import { Problem, unauthorized } from '../http/problem.ts';
 import { type ApiKeyStore, isActiveKey, keyIdOf } from '../stores/api-keys.ts';
 import type { KnownPartners } from './known.ts';

@@ -1,6 +1,6 @@
 /** What a request changes, and its answer. api/jobs/idempotent.ts carries changes out. */
 import type { JobRequest } from '../../pipeline/accept/new-job.ts';
-import type { JobDocument } from '../../schemas/documents.ts';
+import type { JobDocument } from '../../schemas/job-documents.ts';
 import type { Context } from './context.ts';
 
 export interface ApiResponse {

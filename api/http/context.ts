@@ -1,7 +1,7 @@
 /** The state that a request carries from middleware to handler. */
 import type Koa from 'koa';
 import type { Scope } from '../../pipeline/stores/audiences.ts';
-import type { KeyScope } from '../../schemas/documents.ts';
+import type { KeyScope } from '../../schemas/partner-documents.ts';
 
 export interface RequestState {
   requestId: string;

@@ -3,7 +3,7 @@
  * from the declaration.
  */
 import type { z } from 'zod';
-import type { KeyScope } from '../../schemas/documents.ts';
+import type { KeyScope } from '../../schemas/partner-documents.ts';
 import type { ProblemCode } from '../../schemas/problems.ts';
 import type { Change } from './change.ts';
 import type { Context, Handler } from './context.ts';

@@ -16,7 +16,7 @@ import type { Logger } from '../../pipeline/runtime/log.ts';
 import { jobHeaders } from '../../pipeline/runtime/trace-job.ts';
 import type { CounterStore } from '../../pipeline/stores/counters.ts';
 import type { JobStore } from '../../pipeline/stores/jobs/jobs.ts';
-import type { JobDocument } from '../../schemas/documents.ts';
+import type { JobDocument } from '../../schemas/job-documents.ts';
 import { faultPoint } from './fault-points.ts';
 import { createWithdrawal } from './withdraw-jobs.ts';
 

@@ -14,7 +14,7 @@ import type { Logger } from '../../pipeline/runtime/log.ts';
 import type { JobStore } from '../../pipeline/stores/jobs/jobs.ts';
 import type { VoteStore } from '../../pipeline/stores/votes.ts';
 import type { OperatorConfig } from '../../schemas/config.ts';
-import type { JobDocument } from '../../schemas/documents.ts';
+import type { JobDocument } from '../../schemas/job-documents.ts';
 import type { AcceptedJob } from '../../schemas/topics.ts';
 
 interface Dependencies {

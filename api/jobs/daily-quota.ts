@@ -8,7 +8,7 @@ import { hasDailyQuota } from '../../pipeline/accept/quotas.ts';
 import { cached } from '../../pipeline/runtime/cached.ts';
 import type { JobStore } from '../../pipeline/stores/jobs/jobs.ts';
 import { dayOf, type Usage, type UsageStore } from '../../pipeline/stores/usage.ts';
-import type { PartnerQuotas } from '../../schemas/documents.ts';
+import type { PartnerQuotas } from '../../schemas/partner-documents.ts';
 import { Problem } from '../http/problem.ts';
 
 /** How long the usage is cached. */

@@ -2,7 +2,7 @@
 import { inGroupsAsync, within } from '../../pipeline/runtime/in-groups.ts';
 import type { ShownFile } from '../../pipeline/stores/audience-files.ts';
 import { frozen, type ListedJob } from '../../pipeline/stores/jobs/jobs.ts';
-import { JobStatus } from '../../schemas/documents.ts';
+import { JobStatus } from '../../schemas/job-documents.ts';
 import type { ApiStores } from '../stores/api-stores.ts';
 
 /** Looked up by file, because an audience may have any number of loads. */

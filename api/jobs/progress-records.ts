@@ -1,8 +1,8 @@
 /** How far a job has come, from what dispatch records of it. */
 import type { JobStore } from '../../pipeline/stores/jobs/jobs.ts';
 import type { Config } from '../../schemas/config.ts';
-import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
 import { progress } from '../../schemas/http-progress.ts';
+import { type JobDocument, JobStatus } from '../../schemas/job-documents.ts';
 import { notFound } from '../http/problem.ts';
 import { example, json, tagged } from '../http/responses.ts';
 import { createSharedReads } from '../http/shared-reads.ts';

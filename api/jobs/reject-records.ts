@@ -1,6 +1,6 @@
 /** Rejected rows of jobs: those stored per file, and the number of the others. */
 import type { ListedJob } from '../../pipeline/stores/jobs/jobs.ts';
-import type { FileDocument, JobDocument } from '../../schemas/documents.ts';
+import type { FileDocument, JobDocument } from '../../schemas/job-documents.ts';
 import type { RejectsDocument } from '../../schemas/stage-documents.ts';
 import type { Context } from '../http/context.ts';
 import type { ApiStores } from '../stores/api-stores.ts';

@@ -7,7 +7,7 @@ import { createRetry } from '../../pipeline/engine/retry.ts';
 import { withDeadline } from '../../pipeline/runtime/deadline.ts';
 import type { Logger } from '../../pipeline/runtime/log.ts';
 import type { JobStore } from '../../pipeline/stores/jobs/jobs.ts';
-import type { JobDocument } from '../../schemas/documents.ts';
+import type { JobDocument } from '../../schemas/job-documents.ts';
 
 const NOW_MS = 1_000;
 const untilWithdrawn = createRetry(undefined, { when: () => true, firstMs: 500, maxMs: 500, ref: false });

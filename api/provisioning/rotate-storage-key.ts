@@ -5,7 +5,7 @@
 
 import type { StorageCredentials } from '../../pipeline/sources/credentials.ts';
 import { newStorageUser, ProvisioningError } from '../../pipeline/stores/partners.ts';
-import type { PartnerDocument } from '../../schemas/documents.ts';
+import type { PartnerDocument } from '../../schemas/partner-documents.ts';
 import type { ApiStores } from '../stores/api-stores.ts';
 import type { StorageIssuer } from './storage-issuer.ts';
 

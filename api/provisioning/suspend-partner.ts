@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
-import type { PartnerDocument } from '../../schemas/documents.ts';
+import type { PartnerDocument } from '../../schemas/partner-documents.ts';
 import type { ApiStores } from '../stores/api-stores.ts';
 import type { StorageIssuer, StoragePartner } from './storage-issuer.ts';
 

@@ -3,7 +3,8 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { Binary, type Db } from 'mongodb';
 import { deriveKey, secretId } from '../../pipeline/runtime/seal.ts';
 import { createPartnerStore, ProvisioningError, randomName } from '../../pipeline/stores/partners.ts';
-import { type ApiKeyDocument, collections, type KeyScope } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import type { ApiKeyDocument, KeyScope } from '../../schemas/partner-documents.ts';
 
 const form = /^hr_([a-z0-9]{8})_[A-Za-z0-9_-]{43}$/;
 

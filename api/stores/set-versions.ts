@@ -6,7 +6,7 @@ import type { Db } from 'mongodb';
 import { createCounterStore } from '../../pipeline/stores/counters.ts';
 import { createJobStore } from '../../pipeline/stores/jobs/jobs.ts';
 import type { EndedJobs } from '../../schemas/composition-documents.ts';
-import { EVERYONE, type JobDocument } from '../../schemas/documents.ts';
+import { EVERYONE, type JobDocument } from '../../schemas/job-documents.ts';
 
 /** Which sets are being merged into. */
 export interface Merging {

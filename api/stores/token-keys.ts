@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { Binary, type Db } from 'mongodb';
 import { seal, sealedWith, secretId, unseal } from '../../pipeline/runtime/seal.ts';
 import { createPartnerStore, ProvisioningError, randomName } from '../../pipeline/stores/partners.ts';
-import { collections, type TokenKeyDocument } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import type { TokenKeyDocument } from '../../schemas/partner-documents.ts';
 
 export type TokenKeyStore = ReturnType<typeof createTokenKeyStore>;
 

@@ -1,7 +1,7 @@
 /** A new job: what was requested, its number, and nothing done yet. */
 import { randomUUID } from 'node:crypto';
 import type { Binary } from 'mongodb';
-import { type JobDocument, JobStatus, type PrivacyType } from '../../schemas/documents.ts';
+import { type JobDocument, JobStatus, type PrivacyType } from '../../schemas/job-documents.ts';
 import { encode } from '../wire/codec.ts';
 
 type Common = Pick<JobDocument, 'partner' | 'requestToken' | 'traceparent'>;

@@ -1,6 +1,6 @@
 /** What a partner may use: its own quotas, or the configured ones. */
 import type { Config } from '../../schemas/config.ts';
-import type { PartnerDocument, PartnerQuotas } from '../../schemas/documents.ts';
+import type { PartnerDocument, PartnerQuotas } from '../../schemas/partner-documents.ts';
 
 export type DefaultQuotas = Pick<Config, 'maxPendingJobs' | 'maxBytesPerDay' | 'maxRowsPerDay'>;
 

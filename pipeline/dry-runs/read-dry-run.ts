@@ -3,8 +3,9 @@
  * merged. Reading ends at a number of bytes, unpacked: the last file is then judged by what was read of it, and the result says so. What
  * is read counts towards the partner's quota of the day.
  */
-import type { JobDocument, JobError } from '../../schemas/documents.ts';
+
 import type { DryFile } from '../../schemas/dry-run-documents.ts';
+import type { JobDocument, JobError } from '../../schemas/job-documents.ts';
 import { isCompressed } from '../formats/compressions.ts';
 import { cutFile } from '../formats/cut-file.ts';
 import type { Cut } from '../formats/cut-rows.ts';

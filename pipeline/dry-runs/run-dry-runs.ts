@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jobFailureCodes } from '../../schemas/codes.ts';
-import { JobStatus } from '../../schemas/documents.ts';
+import { JobStatus } from '../../schemas/job-documents.ts';
 import { createRetry } from '../engine/retry.ts';
 import { identifiersIn } from '../formats/find-identifiers.ts';
 import { createFairShare } from '../runtime/fair-share.ts';

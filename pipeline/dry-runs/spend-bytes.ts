@@ -1,5 +1,5 @@
 /** Counts what dry runs read towards the bytes that a partner may load on a day: atomically, so that several at once stay within them. */
-import type { JobError } from '../../schemas/documents.ts';
+import type { JobError } from '../../schemas/job-documents.ts';
 import { type DefaultQuotas, quotasOf } from '../accept/quotas.ts';
 import type { Retry } from '../engine/retry.ts';
 import { problem } from '../stages/dispatch/list/find-objects.ts';

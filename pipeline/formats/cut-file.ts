@@ -1,5 +1,5 @@
 /** Reads a file: decompresses its bytes and cuts them into batches of rows. */
-import type { FileFailure } from '../../schemas/documents.ts';
+import type { FileFailure } from '../../schemas/job-documents.ts';
 import type { ListedFile } from '../../schemas/topics.ts';
 import { compressionOf } from './compressions.ts';
 import type { Cut, ResumePoint } from './cut-rows.ts';

@@ -6,7 +6,7 @@
  * memory: one window, and one batch held back until it is known whether it is the last.
  */
 import { isUtf8 } from 'node:buffer';
-import type { FileFailure } from '../../schemas/documents.ts';
+import type { FileFailure } from '../../schemas/job-documents.ts';
 import type { LedgerDocument } from '../../schemas/stage-documents.ts';
 import type { RowBatch } from '../../schemas/topics.ts';
 import { compressionIn } from './compressions.ts';

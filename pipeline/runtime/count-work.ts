@@ -1,5 +1,5 @@
 /** What the stages report of their work, counted: once for a batch, a file or a job, never for a row. */
-import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
+import { type JobDocument, JobStatus } from '../../schemas/job-documents.ts';
 import type { PipelineMetrics } from './metrics.ts';
 import { traceJob } from './trace-job.ts';
 import type { Tracer } from './traces.ts';

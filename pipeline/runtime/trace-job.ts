@@ -1,5 +1,5 @@
 /** The spans of a job: below the request that it came with, and above what the stages do for it. */
-import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
+import { type JobDocument, JobStatus } from '../../schemas/job-documents.ts';
 import { childOf, isTraced, type Tracer } from './traces.ts';
 
 /** For messages about the job. Nothing if it is not traced. */

@@ -1,7 +1,7 @@
 /** A partner's own storage credentials at rest: sealed, and worth nothing with another job or another partner. */
 import { Binary } from 'mongodb';
 import type { Config } from '../../schemas/config.ts';
-import type { JobDocument } from '../../schemas/documents.ts';
+import type { JobDocument } from '../../schemas/job-documents.ts';
 import { seal, UnsealError, unseal } from '../runtime/seal.ts';
 import { StoreFailure } from './store-errors.ts';
 

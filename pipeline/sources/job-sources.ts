@@ -5,7 +5,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Db } from 'mongodb';
 import type { Config } from '../../schemas/config.ts';
-import type { JobDocument } from '../../schemas/documents.ts';
+import type { JobDocument } from '../../schemas/job-documents.ts';
 import { cached } from '../runtime/cached.ts';
 import type { Logger } from '../runtime/log.ts';
 import { secretsOf } from '../runtime/seal.ts';

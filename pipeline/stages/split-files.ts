@@ -6,7 +6,7 @@
  */
 
 import { type FileFailureCode, fileFailureCodes } from '../../schemas/codes.ts';
-import type { FileFailure, JobDocument } from '../../schemas/documents.ts';
+import type { FileFailure, JobDocument } from '../../schemas/job-documents.ts';
 import type { ListedFile } from '../../schemas/topics.ts';
 import type { Delivery, Stage } from '../engine/stage.ts';
 import { cutFile, failFile } from '../formats/cut-file.ts';

@@ -5,7 +5,7 @@
 
 import { Binary } from 'mongodb';
 import { fileFailureCodes } from '../../schemas/codes.ts';
-import type { JobDocument } from '../../schemas/documents.ts';
+import type { JobDocument } from '../../schemas/job-documents.ts';
 import type { RowBatch, SlotTotal } from '../../schemas/topics.ts';
 import type { Stage } from '../engine/stage.ts';
 import type { DeviceHash } from '../formats/device-hash.ts';

@@ -3,7 +3,8 @@
  * numbers up to the one current when it was accepted, so that validating its files again gives the same result.
  */
 import type { ClientSession, Db } from 'mongodb';
-import { type AttributeDocument, collections, type JobDocument } from '../../schemas/documents.ts';
+import { type AttributeDocument, collections } from '../../schemas/documents.ts';
+import type { JobDocument } from '../../schemas/job-documents.ts';
 import { plainText } from '../../schemas/paths.ts';
 import { createCounterStore } from './counters.ts';
 import { createPartnerStore, ProvisioningError } from './partners.ts';

@@ -1,7 +1,8 @@
 /** The files of an audience, over all of its loads: the newest entry of each path counts. Part of the store of files. */
 import type { Collection } from 'mongodb';
 import type { RejectCode } from '../../schemas/codes.ts';
-import { collections, type FileDocument, type JobDocument, JobStatus } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import { type FileDocument, type JobDocument, JobStatus } from '../../schemas/job-documents.ts';
 import { READ_AT_ONCE } from './mongo.ts';
 
 /** Without what may be long. */

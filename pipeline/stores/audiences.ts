@@ -1,14 +1,7 @@
 /** Audiences, with the results of their finished loads. Pending and running loads are found among the jobs. */
 import type { AnyBulkWriteOperation, ClientSession, Db, Filter } from 'mongodb';
-import {
-  type AudienceDocument,
-  collections,
-  EVERYONE,
-  type JobDocument,
-  type JobError,
-  JobStatus,
-  spaces,
-} from '../../schemas/documents.ts';
+import { type AudienceDocument, collections, spaces } from '../../schemas/documents.ts';
+import { EVERYONE, type JobDocument, type JobError, JobStatus } from '../../schemas/job-documents.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 
 /** The id in the console's deep link: in another range than audience ids, so that the two cannot be confused. */

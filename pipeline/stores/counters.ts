@@ -3,7 +3,8 @@
  * how far history is removed, how far events for webhooks are recorded.
  */
 import type { ClientSession, Db } from 'mongodb';
-import { type CounterDocument, collections, EVERYONE, type JobDocument } from '../../schemas/documents.ts';
+import { type CounterDocument, collections } from '../../schemas/documents.ts';
+import { EVERYONE, type JobDocument } from '../../schemas/job-documents.ts';
 import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
 import { groupBy } from '../runtime/collections.ts';
 import { StartRefused } from '../runtime/errors.ts';

@@ -1,7 +1,8 @@
 /** Dry runs: queued by the API, run by whichever thread of a pipeline takes one. A runner that dies is replaced when its lease ends. */
 import type { Db } from 'mongodb';
-import { collections, JobStatus } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
 import type { DryRunDocument } from '../../schemas/dry-run-documents.ts';
+import { JobStatus } from '../../schemas/job-documents.ts';
 import { ERASED, rowsWith } from '../formats/find-identifiers.ts';
 import { type Held, inFreePlace, type PlaceLimits, violatedKey } from './places.ts';
 

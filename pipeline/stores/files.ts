@@ -1,7 +1,8 @@
 /** The frozen list of a job's files, and the decision about each. */
 import { createHash } from 'node:crypto';
 import type { ClientSession, Db, Filter } from 'mongodb';
-import { collections, type FileDocument, type FileFailure, JobStatus } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import { type FileDocument, type FileFailure, JobStatus } from '../../schemas/job-documents.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import { createAudienceFiles, type ShownFile } from './audience-files.ts';

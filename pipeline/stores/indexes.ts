@@ -1,6 +1,7 @@
 /** All indexes of all collections. The first process to start creates them, and drops those of earlier versions. */
 import { type Collection, type Db, type IndexDescription, MongoServerError } from 'mongodb';
-import { collections, JobStatus } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import { JobStatus } from '../../schemas/job-documents.ts';
 import { isTransient } from '../engine/retry.ts';
 
 /** For how long a repeated request gets the answer of the first. */

@@ -4,7 +4,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { Db } from 'mongodb';
-import type { JobDocument } from '../../schemas/documents.ts';
+import type { JobDocument } from '../../schemas/job-documents.ts';
 import { createKeyTable, type KeyTable } from '../formats/key-table.ts';
 import { cached } from '../runtime/cached.ts';
 import { groupCommit } from '../runtime/group-commit.ts';

@@ -1,5 +1,5 @@
 /** The most common mistake: foreign keys sent as attribute ids, or the reverse. Looks at a few of the unknown keys. */
-import type { FileFailure, JobDocument } from '../../schemas/documents.ts';
+import type { FileFailure, JobDocument } from '../../schemas/job-documents.ts';
 import type { RejectsDocument } from '../../schemas/stage-documents.ts';
 import type { AttributeStore } from './attributes.ts';
 import type { RejectStore } from './rejects.ts';

@@ -2,7 +2,8 @@
 import { randomInt } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Db, UpdateFilter } from 'mongodb';
-import { collections, type PartnerDocument, type PartnerQuotas } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import type { PartnerDocument, PartnerQuotas } from '../../schemas/partner-documents.ts';
 import { cached } from '../runtime/cached.ts';
 
 /** An operator's request that cannot be fulfilled. The message is meant for people. */

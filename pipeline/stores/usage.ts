@@ -4,7 +4,8 @@
  */
 import type { AnyBulkWriteOperation, Db } from 'mongodb';
 import type { UsageDocument } from '../../schemas/account-documents.ts';
-import { collections, type JobDocument } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import type { JobDocument } from '../../schemas/job-documents.ts';
 
 export type Usage = Omit<UsageDocument, '_id'>;
 interface LoadedJob {

@@ -2,7 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { Binary, type Db } from 'mongodb';
-import { collections, type JobVerdict } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import type { JobVerdict } from '../../schemas/job-documents.ts';
 import type { VerdictDocument } from '../../schemas/stage-documents.ts';
 import type { JobMarker } from '../../schemas/topics.ts';
 import { createFileBits, createFileRanges, packFiles, packRanges } from '../formats/file-numbers.ts';

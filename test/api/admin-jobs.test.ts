@@ -5,7 +5,8 @@ import { createJobInspection } from '../../deploy/cli/admin/inspect-jobs.ts';
 import { type JobRequest, numbered } from '../../pipeline/accept/new-job.ts';
 import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
-import { collections, type JobDocument } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import type { JobDocument } from '../../schemas/job-documents.ts';
 import { runAdmin } from '../support/run-admin.ts';
 import { uniqueEnvironment } from '../support/stack.ts';
 

@@ -1,7 +1,7 @@
 /** API keys end when they should, do what they may, and are replaced without a gap. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApiKeyStore } from '../../api/stores/api-keys.ts';
-import type { KeyScope } from '../../schemas/documents.ts';
+import type { KeyScope } from '../../schemas/partner-documents.ts';
 import { runAdmin } from '../support/run-admin.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Api, AUDIENCE, createCaller, IMPORT, sharedApi, type TestPartner } from './support.ts';

@@ -8,8 +8,9 @@ import { createAttributeDeviceStore } from '../../pipeline/stores/attribute-devi
 import { createAttributeStore } from '../../pipeline/stores/attributes.ts';
 import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
 import type { CompositionDocument } from '../../schemas/composition-documents.ts';
-import { type AudienceDocument, collections, type FileDocument, spaces } from '../../schemas/documents.ts';
+import { type AudienceDocument, collections, spaces } from '../../schemas/documents.ts';
 import { composition } from '../../schemas/http-composition.ts';
+import type { FileDocument } from '../../schemas/job-documents.ts';
 import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
 import { slotOf } from '../formats/identifiers.ts';
 import { manifestsOf, pagesOf } from '../sets/database.ts';

@@ -1,7 +1,8 @@
 /** What a client may do to its connections: open so many, and read what it has asked for. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { collections, type FileDocument } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import type { FileDocument } from '../../schemas/job-documents.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { openRaw, type RawConnection, rawRequest } from './raw-socket.ts';
 import { type Api, fileDocument, IMPORT, listFiles, startApiProcess, type TestPartner } from './support.ts';

@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sealSession } from '../../api/auth/session-cookie.ts';
 import { createApiKeyStore } from '../../api/stores/api-keys.ts';
-import { collections, type KeyScope, keyScopes } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
 import { consoleSession } from '../../schemas/http-console.ts';
+import { type KeyScope, keyScopes } from '../../schemas/partner-documents.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {
   cookieOf,

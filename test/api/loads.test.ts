@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createAudienceStore } from '../../pipeline/stores/audiences.ts';
-import { type AudienceDocument, collections, type JobError } from '../../schemas/documents.ts';
+import { type AudienceDocument, collections } from '../../schemas/documents.ts';
 import { audienceLoad, audienceLoadDetails } from '../../schemas/http-answers.ts';
+import type { JobError } from '../../schemas/job-documents.ts';
 import { type Api, AUDIENCE, IMPORT, listFiles, startApiOnOwnData, type TestPartner } from './support.ts';
 
 const PUBLIC = 'https://import.example.com/headrace';

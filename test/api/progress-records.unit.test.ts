@@ -1,8 +1,8 @@
 /** What is said of a job's progress, from what is stored of the job. */
 import { describe, expect, it } from 'vitest';
 import { type Place, toProgress } from '../../api/jobs/progress-records.ts';
-import type { JobDocument } from '../../schemas/documents.ts';
 import { progress } from '../../schemas/http-progress.ts';
+import type { JobDocument } from '../../schemas/job-documents.ts';
 import { aJob } from '../support/recording-environment.ts';
 
 const at = (seconds: number) => new Date(1_700_000_000_000 + seconds * 1_000);

@@ -11,7 +11,8 @@ import { createStorageIssuer, provisionPartner } from '../../api/provisioning/pr
 import { type ApiStores, createApiStores } from '../../api/stores/api-stores.ts';
 import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
 import { type Config, parseConfig } from '../../schemas/config.ts';
-import { type ApiKeyDocument, collections, type PartnerDocument } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import type { ApiKeyDocument, PartnerDocument } from '../../schemas/partner-documents.ts';
 import { withOwnBucket } from '../support/stack.ts';
 
 let config: Config;

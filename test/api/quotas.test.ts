@@ -1,7 +1,7 @@
 /** Quotas of a partner, from the admin command to what its requests and jobs get. A day may end while a test runs. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dayOf } from '../../pipeline/stores/usage.ts';
-import type { PartnerDocument } from '../../schemas/documents.ts';
+import type { PartnerDocument } from '../../schemas/partner-documents.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { runAdmin } from '../support/run-admin.ts';
 import { type OwnService, startService } from '../support/stack.ts';

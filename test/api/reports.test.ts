@@ -1,8 +1,9 @@
 /** The additions: files in detail, rejected rows as a stream. Records themselves stay as the specification has them. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { collections, type FileDocument, type JobDocument } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
 import { fileReport, rejectedRow, rejectedRowOfLoad } from '../../schemas/http-answers.ts';
+import type { FileDocument, JobDocument } from '../../schemas/job-documents.ts';
 import type { RejectsDocument } from '../../schemas/stage-documents.ts';
 import {
   type Api,

@@ -4,7 +4,8 @@ import { createApiStores } from '../../api/stores/api-stores.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { draftPartner } from '../../pipeline/stores/partners.ts';
 import type { Config } from '../../schemas/config.ts';
-import { collections, type FileDocument, type JobDocument } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import type { FileDocument, JobDocument } from '../../schemas/job-documents.ts';
 import type { RejectsDocument } from '../../schemas/stage-documents.ts';
 import { startInProcess } from '../support/in-process-api.ts';
 import {

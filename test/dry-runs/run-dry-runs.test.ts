@@ -5,7 +5,7 @@ import { startDryRuns } from '../../pipeline/dry-runs/run-dry-runs.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createDryRunStore } from '../../pipeline/stores/dry-runs.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
-import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
+import { type JobDocument, JobStatus } from '../../schemas/job-documents.ts';
 import { openDatabase } from '../sets/database.ts';
 import { waitFor } from '../support/wait-for.ts';
 

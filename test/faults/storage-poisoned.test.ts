@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createJobInspection } from '../../deploy/cli/admin/inspect-jobs.ts';
 import { sealCredentials } from '../../pipeline/sources/credentials.ts';
-import type { PartnerDocument } from '../../schemas/documents.ts';
+import type { PartnerDocument } from '../../schemas/partner-documents.ts';
 import { type Fault, type SeenRequest, startFaultyProxy } from '../sources/faulty-proxy.ts';
 import type { Driver } from '../support/driver.ts';
 import { eventually } from '../support/eventually.ts';

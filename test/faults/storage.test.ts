@@ -1,7 +1,7 @@
 /** Storage in trouble: errors, stalls, cuts and resets are waited out byte by byte; a file that changes is refused as a whole. */
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import type { PartnerDocument } from '../../schemas/documents.ts';
+import type { PartnerDocument } from '../../schemas/partner-documents.ts';
 import { type Fault, startFaultyProxy } from '../sources/faulty-proxy.ts';
 import type { Driver } from '../support/driver.ts';
 import type { Managed } from '../support/processes.ts';

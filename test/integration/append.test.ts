@@ -1,7 +1,7 @@
 /** Appends merge and deduplicate: what is loaded is ignored, what failed is loaded again, what changed is a new file. */
 import { expect, it } from 'vitest';
 import { filesOfAudience } from '../../api/jobs/file-records.ts';
-import type { PartnerDocument } from '../../schemas/documents.ts';
+import type { PartnerDocument } from '../../schemas/partner-documents.ts';
 import { useSharedService } from '../support/fixture.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
 import { setNames } from '../support/stored-sets.ts';

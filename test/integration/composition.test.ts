@@ -1,7 +1,7 @@
 /** Files in, reports out: whatever was loaded, appended, imported, deleted and cleared, a report says what the oracle's Sets say. */
 import { expect } from 'vitest';
-import type { PartnerDocument } from '../../schemas/documents.ts';
 import { composition } from '../../schemas/http-composition.ts';
+import type { PartnerDocument } from '../../schemas/partner-documents.ts';
 import { readReport } from '../api/composition-scene.ts';
 import { createCaller } from '../api/support.ts';
 import { createRandom } from '../faults/support/random.ts';

@@ -6,7 +6,7 @@
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { EVERYONE } from '../../schemas/documents.ts';
+import { EVERYONE } from '../../schemas/job-documents.ts';
 import { createDriver, type Driver } from '../support/driver.ts';
 import { findInDatabase } from '../support/scan-database.ts';
 import { type OwnService, startService } from '../support/stack.ts';

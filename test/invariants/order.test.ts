@@ -1,7 +1,8 @@
 /** A partner's jobs complete in the order in which they were accepted, and wait for no other partner's. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { collections, type JobPhase } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import type { JobPhase } from '../../schemas/job-documents.ts';
 import { useServiceBehindProxy } from '../support/fixture.ts';
 import { asMembers, bigFile, file, ids } from '../support/rows.ts';
 import { setNames } from '../support/stored-sets.ts';

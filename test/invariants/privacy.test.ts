@@ -1,7 +1,7 @@
 /** A deleted device is nowhere, and cannot come in again; every count follows. */
 import { expect, it } from 'vitest';
 import { createAttributeDeviceStore } from '../../pipeline/stores/attribute-devices.ts';
-import type { PartnerDocument } from '../../schemas/documents.ts';
+import type { PartnerDocument } from '../../schemas/partner-documents.ts';
 import { useService } from '../support/fixture.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
 import { findInDatabase } from '../support/scan-database.ts';

@@ -24,7 +24,8 @@ import { bringUp, takeDown } from '../../deploy/local/stack.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { draftPartner } from '../../pipeline/stores/partners.ts';
 import { parseConfig } from '../../schemas/config.ts';
-import { collections, type JobDocument } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import type { JobDocument } from '../../schemas/job-documents.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const { values } = parseArgs({

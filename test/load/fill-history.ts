@@ -2,13 +2,8 @@
 import type { Db } from 'mongodb';
 import { segmentOf } from '../../pipeline/stores/audiences.ts';
 import { fileId } from '../../pipeline/stores/files.ts';
-import {
-  type AudienceDocument,
-  collections,
-  type FileDocument,
-  type JobDocument,
-  JobStatus,
-} from '../../schemas/documents.ts';
+import { type AudienceDocument, collections } from '../../schemas/documents.ts';
+import { type FileDocument, type JobDocument, JobStatus } from '../../schemas/job-documents.ts';
 import { insertEnded } from '../support/end-jobs.ts';
 
 const AT_ONCE = 5_000;

@@ -1,7 +1,7 @@
 /** Every unfinished job gets into its lane, once and in order; one whose message is lost is found. */
 import { expect, it } from 'vitest';
 import { createAdmission } from '../../pipeline/stages/dispatch/admit/admit-jobs.ts';
-import type { JobDocument } from '../../schemas/documents.ts';
+import type { JobDocument } from '../../schemas/job-documents.ts';
 import { aJob, recordingEnvironment } from '../support/recording-environment.ts';
 
 interface Given {

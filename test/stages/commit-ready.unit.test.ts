@@ -5,7 +5,7 @@ import { noneExpected } from '../../pipeline/stages/dispatch/commit/add-up-files
 import { createCommitReady } from '../../pipeline/stages/dispatch/commit/commit-ready.ts';
 import type { SlotCoordinator } from '../../pipeline/stages/dispatch/commit/coordinate-slots.ts';
 import type { Decision, JobDecision } from '../../pipeline/stores/jobs/jobs.ts';
-import type { FileFailure, JobDocument } from '../../schemas/documents.ts';
+import type { FileFailure, JobDocument } from '../../schemas/job-documents.ts';
 import { aJob, recordingEnvironment } from '../support/recording-environment.ts';
 
 const outcome: Decision = {

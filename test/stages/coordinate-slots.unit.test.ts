@@ -6,7 +6,7 @@ import {
   createSlotCoordinator,
   type SlotDependencies,
 } from '../../pipeline/stages/dispatch/commit/coordinate-slots.ts';
-import type { JobDocument, JobError } from '../../schemas/documents.ts';
+import type { JobDocument, JobError } from '../../schemas/job-documents.ts';
 import type { JobMarker } from '../../schemas/topics.ts';
 import { aJob, recordingEnvironment } from '../support/recording-environment.ts';
 

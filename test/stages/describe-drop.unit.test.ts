@@ -3,7 +3,7 @@ import { Binary } from 'mongodb';
 import { expect, it } from 'vitest';
 import { noTotals, packTotals } from '../../pipeline/formats/slot-totals.ts';
 import { describeDrop } from '../../pipeline/stages/dispatch/commit/describe-drop.ts';
-import type { JobDocument } from '../../schemas/documents.ts';
+import type { JobDocument } from '../../schemas/job-documents.ts';
 import type { AckDocument } from '../../schemas/stage-documents.ts';
 import { aJob } from '../support/recording-environment.ts';
 

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { createQuotaHold } from '../../pipeline/stages/dispatch/admit/hold-quotas.ts';
 import { draftPartner } from '../../pipeline/stores/partners.ts';
 import { createStores, type Stores } from '../../pipeline/stores/stores.ts';
-import type { PartnerQuotas } from '../../schemas/documents.ts';
+import type { PartnerQuotas } from '../../schemas/partner-documents.ts';
 import { openDatabase } from '../sets/database.ts';
 import { aJob } from '../support/recording-environment.ts';
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { judgeFile } from '../../pipeline/stages/dispatch/load/judge-file.ts';
 import { countBatch, noBatches } from '../../pipeline/stages/dispatch/load/tally-files.ts';
 import type { RecordedBatch } from '../../pipeline/stores/ledger.ts';
-import type { FileFailure } from '../../schemas/documents.ts';
+import type { FileFailure } from '../../schemas/job-documents.ts';
 
 const SHARE = 0.05;
 const FILE = 2;

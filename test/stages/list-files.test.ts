@@ -5,7 +5,8 @@ import { createListFiles } from '../../pipeline/stages/dispatch/list/list-files.
 import { jobCollection } from '../../pipeline/stores/jobs/job-collection.ts';
 import type { JobStore } from '../../pipeline/stores/jobs/jobs.ts';
 import { createStores } from '../../pipeline/stores/stores.ts';
-import { collections, type FileDocument, type JobDocument } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import type { FileDocument, JobDocument } from '../../schemas/job-documents.ts';
 import { createGate, openDatabase } from '../sets/database.ts';
 import { setUpStorage } from '../sources/storage-fixture.ts';
 import { recordedStep } from '../support/recorded-step.ts';

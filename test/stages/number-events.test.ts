@@ -4,12 +4,8 @@ import { createNumberEvents } from '../../pipeline/stages/dispatch/commit/number
 import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
 import { createFileStore, fileId } from '../../pipeline/stores/files.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
-import {
-  collections,
-  type FileDocument,
-  type JobDocument,
-  type JobVerdict,
-} from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import type { FileDocument, JobDocument, JobVerdict } from '../../schemas/job-documents.ts';
 import { openDatabase } from '../sets/database.ts';
 import { recordedStep } from '../support/recorded-step.ts';
 import { aJob } from '../support/recording-environment.ts';

@@ -7,7 +7,7 @@ import {
   type PublishDependencies,
 } from '../../pipeline/stages/dispatch/load/publish-files.ts';
 import { noBatches } from '../../pipeline/stages/dispatch/load/tally-files.ts';
-import type { FileDocument } from '../../schemas/documents.ts';
+import type { FileDocument } from '../../schemas/job-documents.ts';
 import { aJob, recordingEnvironment } from '../support/recording-environment.ts';
 
 const MAX_AT_ONCE = 5_000;

@@ -20,7 +20,7 @@ import {
   type ReadyJob,
 } from '../../pipeline/stages/dispatch/turns.ts';
 import { type Decision, isUndecided, type JobDecision } from '../../pipeline/stores/jobs/jobs.ts';
-import type { FileFailure, JobDocument, JobError } from '../../schemas/documents.ts';
+import type { FileFailure, JobDocument, JobError } from '../../schemas/job-documents.ts';
 import { aJob, recordingEnvironment } from '../support/recording-environment.ts';
 
 export const good = {

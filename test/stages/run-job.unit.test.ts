@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { MAX_PAIRS_A_SLOT, noTotals, packTotals } from '../../pipeline/formats/slot-totals.ts';
 import { nothing } from '../../pipeline/stages/dispatch/commit/add-up-files.ts';
-import type { FileFailure, JobError } from '../../schemas/documents.ts';
+import type { FileFailure, JobError } from '../../schemas/job-documents.ts';
 import { good, loading, merging, type Operator, setUp } from './run-job-scene.ts';
 
 it('a load: listed, loaded, voted on, decided, committed, ended, published', async () => {

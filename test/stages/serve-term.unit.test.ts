@@ -9,7 +9,7 @@ import type { Ending } from '../../pipeline/stages/dispatch/commit/end-jobs.ts';
 import { createTerm, type TermDependencies } from '../../pipeline/stages/dispatch/serve-term.ts';
 import { NotDecided, type OwnTurns, type ReadyJob } from '../../pipeline/stages/dispatch/turns.ts';
 import type { Decision } from '../../pipeline/stores/jobs/jobs.ts';
-import type { JobDocument } from '../../schemas/documents.ts';
+import type { JobDocument } from '../../schemas/job-documents.ts';
 import { eventually } from '../support/eventually.ts';
 import { aJob, recordingEnvironment } from '../support/recording-environment.ts';
 import { waitFor } from '../support/wait-for.ts';

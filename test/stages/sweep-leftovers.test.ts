@@ -7,7 +7,8 @@ import { createSweep } from '../../pipeline/stages/dispatch/housekeeping/sweep-l
 import { removedUpTo } from '../../pipeline/stores/counters.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { createStores, type Stores } from '../../pipeline/stores/stores.ts';
-import { type AudienceDocument, collections, type JobDocument, spaces } from '../../schemas/documents.ts';
+import { type AudienceDocument, collections, spaces } from '../../schemas/documents.ts';
+import type { JobDocument } from '../../schemas/job-documents.ts';
 import { aroundManifests, createGate, manifestsOf, openDatabase, pagesOf } from '../sets/database.ts';
 import { keyed, numberedDevices, onePart } from '../sets/devices.ts';
 import { recordedStep } from '../support/recorded-step.ts';

@@ -4,7 +4,8 @@ import { createApiStores } from '../../api/stores/api-stores.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createCrashStore } from '../../pipeline/stores/crashes.ts';
 import { createStores } from '../../pipeline/stores/stores.ts';
-import type { AudienceDocument, JobDocument } from '../../schemas/documents.ts';
+import type { AudienceDocument } from '../../schemas/documents.ts';
+import type { JobDocument } from '../../schemas/job-documents.ts';
 
 export function createAllStores(db: Db) {
   // Changes follow the oplog, which has no index.

@@ -10,13 +10,13 @@ import { createFileStore, identityOf } from '../../pipeline/stores/files.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { createSpillStore } from '../../pipeline/stores/spills.ts';
 import { encodeGroups } from '../../pipeline/wire/device-groups.ts';
+import { collections } from '../../schemas/documents.ts';
 import {
-  collections,
   type FileDocument,
   type FileFailure,
   type JobDocument,
   JobStatus,
-} from '../../schemas/documents.ts';
+} from '../../schemas/job-documents.ts';
 import type { AckDocument, SpillDocument } from '../../schemas/stage-documents.ts';
 import type { DeliveryDocument } from '../../schemas/webhook-documents.ts';
 import { openDatabase } from '../sets/database.ts';

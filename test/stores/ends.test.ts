@@ -7,7 +7,7 @@ import { createCounterStore } from '../../pipeline/stores/counters.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { jobCollection } from '../../pipeline/stores/jobs/job-collection.ts';
 import { createJobStore, type Decision } from '../../pipeline/stores/jobs/jobs.ts';
-import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
+import { type JobDocument, JobStatus } from '../../schemas/job-documents.ts';
 import { emptyDatabase, openDatabase } from '../sets/database.ts';
 
 const database = openDatabase();

@@ -2,14 +2,13 @@
 import type { Db } from 'mongodb';
 import { segmentOf } from '../../pipeline/stores/audiences.ts';
 import { fileId } from '../../pipeline/stores/files.ts';
+import { type AudienceDocument, collections } from '../../schemas/documents.ts';
 import {
-  type AudienceDocument,
-  collections,
   type FileDocument,
   type JobDocument,
   type JobPhase,
   JobStatus,
-} from '../../schemas/documents.ts';
+} from '../../schemas/job-documents.ts';
 import { fillHistory } from '../load/fill-history.ts';
 import { insertEnded } from '../support/end-jobs.ts';
 import type { Subject } from './all-stores.ts';

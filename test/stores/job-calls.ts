@@ -2,7 +2,8 @@
 import { Binary } from 'mongodb';
 import { createDigestTable } from '../../pipeline/formats/digest-table.ts';
 import { encodeGroups } from '../../pipeline/wire/device-groups.ts';
-import { type FileDocument, type FileFailure, JobStatus, spaces } from '../../schemas/documents.ts';
+import { spaces } from '../../schemas/documents.ts';
+import { type FileDocument, type FileFailure, JobStatus } from '../../schemas/job-documents.ts';
 import { keyed, numberedDevices, onePart, testPlacement } from '../sets/devices.ts';
 import { slotTarget } from '../support/slot-target.ts';
 

@@ -1,6 +1,8 @@
 /** Calls of the stores of partners, attributes, audiences and reports. */
 import { Binary } from 'mongodb';
-import { type IdempotencyDocument, JobStatus, type PartnerDocument } from '../../schemas/documents.ts';
+import type { IdempotencyDocument } from '../../schemas/documents.ts';
+import { JobStatus } from '../../schemas/job-documents.ts';
+import type { PartnerDocument } from '../../schemas/partner-documents.ts';
 
 import type { StoreCalls, Subject } from './all-stores.ts';
 

@@ -1,7 +1,7 @@
 /** Calls of the stores of privacy requests, dry runs, webhooks, and what is written down for later. */
 import { Binary, ObjectId } from 'mongodb';
-import { JobStatus } from '../../schemas/documents.ts';
 import type { DryRunDocument } from '../../schemas/dry-run-documents.ts';
+import { JobStatus } from '../../schemas/job-documents.ts';
 
 import type { StoreCalls, Subject } from './all-stores.ts';
 

@@ -1,7 +1,8 @@
 /** What a load adds to its audience, and a privacy request takes away: once, and not from an audience that was cleared since. */
 import { expect, it } from 'vitest';
 import { createAudienceStore } from '../../pipeline/stores/audiences.ts';
-import { type AudienceDocument, collections, EVERYONE } from '../../schemas/documents.ts';
+import { type AudienceDocument, collections } from '../../schemas/documents.ts';
+import { EVERYONE } from '../../schemas/job-documents.ts';
 import { openDatabase } from '../sets/database.ts';
 import { aJob } from '../support/recording-environment.ts';
 

@@ -1,7 +1,8 @@
 import { beforeAll, expect, it } from 'vitest';
 import { createSetVersions } from '../../api/stores/set-versions.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
-import { collections, type JobDocument } from '../../schemas/documents.ts';
+import { collections } from '../../schemas/documents.ts';
+import type { JobDocument } from '../../schemas/job-documents.ts';
 import { openDatabase } from '../sets/database.ts';
 import { endJobs, insertEnded } from '../support/end-jobs.ts';
 

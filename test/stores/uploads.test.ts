@@ -4,13 +4,8 @@ import { beforeAll, expect, it } from 'vitest';
 import { createAudienceStore } from '../../pipeline/stores/audiences.ts';
 import { createFileStore, fileId } from '../../pipeline/stores/files.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
-import {
-  type AudienceDocument,
-  collections,
-  type FileDocument,
-  type JobDocument,
-  JobStatus,
-} from '../../schemas/documents.ts';
+import { type AudienceDocument, collections } from '../../schemas/documents.ts';
+import { type FileDocument, type JobDocument, JobStatus } from '../../schemas/job-documents.ts';
 import { openDatabase } from '../sets/database.ts';
 
 const database = openDatabase();

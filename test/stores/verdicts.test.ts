@@ -2,7 +2,7 @@
 import { Binary } from 'mongodb';
 import { expect, it } from 'vitest';
 import { createVerdictStore } from '../../pipeline/stores/verdicts.ts';
-import type { JobVerdict } from '../../schemas/documents.ts';
+import type { JobVerdict } from '../../schemas/job-documents.ts';
 import { openDatabase } from '../sets/database.ts';
 import { markerOf } from '../support/markers.ts';
 

@@ -16,15 +16,14 @@ import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { draftPartner } from '../../pipeline/stores/partners.ts';
 import type { Config } from '../../schemas/config.ts';
+import { type AudienceDocument, collections } from '../../schemas/documents.ts';
 import {
-  type AudienceDocument,
-  collections,
   EVERYONE,
   type FileDocument,
   type JobDocument,
-  type PartnerDocument,
   type PrivacyType,
-} from '../../schemas/documents.ts';
+} from '../../schemas/job-documents.ts';
+import type { PartnerDocument } from '../../schemas/partner-documents.ts';
 import { createStoredSets } from './stored-sets.ts';
 import { QUIET_MS, waitFor } from './wait-for.ts';
 

@@ -2,7 +2,7 @@
 import type { ClientSession, Db } from 'mongodb';
 import { createCounterStore } from '../../pipeline/stores/counters.ts';
 import { jobCollection } from '../../pipeline/stores/jobs/job-collection.ts';
-import { type JobDocument, JobStatus } from '../../schemas/documents.ts';
+import { type JobDocument, JobStatus } from '../../schemas/job-documents.ts';
 
 const inTransaction = <T>(db: Db, work: (session: ClientSession) => Promise<T>) =>
   db.client.withSession((session) => session.withTransaction(() => work(session)));

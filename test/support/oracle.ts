@@ -3,7 +3,7 @@
  * uploaded, provisioned and queued, in that order; knows nothing of Kafka, MongoDB, slots or batches.
  */
 
-import { EVERYONE } from '../../schemas/documents.ts';
+import { EVERYONE } from '../../schemas/job-documents.ts';
 import { type FileVerdict, readFileOracle } from './oracle-file.ts';
 import { setNames } from './stored-sets.ts';
 

@@ -7,7 +7,7 @@ import type { Delivery } from '../../pipeline/engine/stage.ts';
 import type { OutgoingMessage, Publisher } from '../../pipeline/kafka/publish.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { type Decoded, decode } from '../../pipeline/wire/codec.ts';
-import type { JobDocument } from '../../schemas/documents.ts';
+import type { JobDocument } from '../../schemas/job-documents.ts';
 import type { StageName } from '../../schemas/stages.ts';
 import { type MessageName, type TopicKey, topics } from '../../schemas/topics.ts';
 import { recordedStep } from './recorded-step.ts';

@@ -1,8 +1,8 @@
 /** Additions to the specification: who the caller is, and what the partner has used of its quotas. */
 import { quotasOf } from '../../../pipeline/accept/quotas.ts';
-import { keyScopes } from '../../../schemas/documents.ts';
 import { account, usage as usageAnswer } from '../../../schemas/http-account.ts';
 import { usageQuery } from '../../../schemas/http-queries.ts';
+import { keyScopes } from '../../../schemas/partner-documents.ts';
 import { sendJson } from '../../http/change.ts';
 import { type Operation, read } from '../../http/operation.ts';
 import { json, tagged } from '../../http/responses.ts';

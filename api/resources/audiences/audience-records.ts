@@ -1,7 +1,8 @@
 /** Audience records as the specification defines them. */
 import type { Scope } from '../../../pipeline/stores/audiences.ts';
 import type { OpenLoad as OpenJob } from '../../../pipeline/stores/jobs/jobs.ts';
-import { type AudienceDocument, type JobPhase, JobStatus } from '../../../schemas/documents.ts';
+import type { AudienceDocument } from '../../../schemas/documents.ts';
+import { type JobPhase, JobStatus } from '../../../schemas/job-documents.ts';
 import type { Context } from '../../http/context.ts';
 import { notFound } from '../../http/problem.ts';
 import { parseId } from '../../http/validate.ts';

@@ -1,9 +1,10 @@
 /** The list of audiences, all of them or in pages, filtered by what the records show. */
 import { z } from 'zod';
 import { segmentOf } from '../../../pipeline/stores/audiences.ts';
-import { type AudienceDocument, JobStatus } from '../../../schemas/documents.ts';
+import type { AudienceDocument } from '../../../schemas/documents.ts';
 import { audience } from '../../../schemas/http-answers.ts';
 import { audienceQuery } from '../../../schemas/http-queries.ts';
+import { JobStatus } from '../../../schemas/job-documents.ts';
 import { sendJson } from '../../http/change.ts';
 import { type Operation, read } from '../../http/operation.ts';
 import { createPublicAddress, cutPage } from '../../http/pages.ts';

@@ -1,11 +1,7 @@
 /** Loads of an audience as partners see them. An addition to the specification: it explains why a load failed. */
 import { fileFailureCodes } from '../../../schemas/codes.ts';
-import {
-  type AudienceDocument,
-  type JobDocument,
-  type JobPhase,
-  JobStatus,
-} from '../../../schemas/documents.ts';
+import type { AudienceDocument } from '../../../schemas/documents.ts';
+import { type JobDocument, type JobPhase, JobStatus } from '../../../schemas/job-documents.ts';
 
 export const shownOfLoad = {
   generation: 1,

@@ -1,9 +1,9 @@
 /** Dry runs, an addition to the specification: read the files, change nothing, report what would be accepted. */
 import { type JobRequest, numbered } from '../../../pipeline/accept/new-job.ts';
 import { quotasOf } from '../../../pipeline/accept/quotas.ts';
-import { JobStatus } from '../../../schemas/documents.ts';
 import type { DryFile, DryRunDocument } from '../../../schemas/dry-run-documents.ts';
 import { dryRun } from '../../../schemas/http-dry-runs.ts';
+import { JobStatus } from '../../../schemas/job-documents.ts';
 import { type Change, direct, sendJson } from '../../http/change.ts';
 import type { Context } from '../../http/context.ts';
 import { read } from '../../http/operation.ts';

@@ -1,6 +1,7 @@
 /** Reads records that have changed, and writes them as the REST calls answer them. */
 import type { ClientSession } from 'mongodb';
-import type { AudienceDocument, JobDocument } from '../../../schemas/documents.ts';
+import type { AudienceDocument } from '../../../schemas/documents.ts';
+import type { JobDocument } from '../../../schemas/job-documents.ts';
 import type { ApiStores } from '../../stores/api-stores.ts';
 import type { Change, Position } from '../../stores/changes.ts';
 import { byAudience, toAudience } from '../audiences/audience-records.ts';

@@ -1,5 +1,5 @@
 /** Import log records as the specification defines them: a job as partners see it. */
-import { type JobDocument, JobStatus, LogType } from '../../../schemas/documents.ts';
+import { type JobDocument, JobStatus, LogType } from '../../../schemas/job-documents.ts';
 import type { ApiStores } from '../../stores/api-stores.ts';
 
 export const shown = {

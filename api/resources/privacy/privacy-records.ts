@@ -1,7 +1,8 @@
 /** Privacy requests as partners and operators see them. */
 import { inParallel } from '../../../pipeline/runtime/in-parallel.ts';
 import { unseal } from '../../../pipeline/runtime/seal.ts';
-import { type Addition, type Additions, type JobDocument, JobStatus } from '../../../schemas/documents.ts';
+import type { Addition, Additions } from '../../../schemas/documents.ts';
+import { type JobDocument, JobStatus } from '../../../schemas/job-documents.ts';
 import type { ApiStores } from '../../stores/api-stores.ts';
 
 export const shownOfRequest = {

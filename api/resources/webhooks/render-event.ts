@@ -1,6 +1,7 @@
 /** The end of a job as the event that receivers get: the record is the one that the REST call answers. */
-import type { JobDocument, JobKind } from '../../../schemas/documents.ts';
+
 import type { WebhookEventType } from '../../../schemas/http-webhooks.ts';
+import type { JobDocument, JobKind } from '../../../schemas/job-documents.ts';
 import { shownOfLoad, toLoad } from '../audiences/load-records.ts';
 import { shown, toImportLog } from '../imports/import-records.ts';
 

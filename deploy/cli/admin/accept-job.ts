@@ -5,7 +5,7 @@ import type { JobRequest } from '../../../pipeline/accept/new-job.ts';
 import { createPublisher } from '../../../pipeline/kafka/publish.ts';
 import { createLogger } from '../../../pipeline/runtime/log.ts';
 import type { OperatorConfig } from '../../../schemas/config.ts';
-import type { JobDocument } from '../../../schemas/documents.ts';
+import type { JobDocument } from '../../../schemas/job-documents.ts';
 
 const LIMIT_MS = 30_000;
 

@@ -5,7 +5,7 @@ import { isUnfinished, laneOf } from '../../../pipeline/stores/jobs/jobs.ts';
 import type { BatchCounts } from '../../../pipeline/stores/ledger.ts';
 import { ProvisioningError } from '../../../pipeline/stores/partners.ts';
 import type { Config } from '../../../schemas/config.ts';
-import { type JobDocument, JobStatus } from '../../../schemas/documents.ts';
+import { type JobDocument, JobStatus } from '../../../schemas/job-documents.ts';
 
 interface InspectedFile {
   number: number;

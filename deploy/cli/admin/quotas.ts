@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { count } from '../../../api/client/format.ts';
 import { quotasOf } from '../../../pipeline/accept/quotas.ts';
-import type { PartnerQuotas } from '../../../schemas/documents.ts';
+import type { PartnerQuotas } from '../../../schemas/partner-documents.ts';
 import { between } from '../parse-options.ts';
 import type { AdminTools } from './runner.ts';
 import { table } from './views.ts';

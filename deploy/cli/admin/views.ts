@@ -1,12 +1,8 @@
 /** Partners, keys and attributes as the admin commands print them: records for `--json`, lines otherwise. */
 import { InvalidArgumentError } from 'commander';
 import { table as columns, printable } from '../../../pipeline/runtime/terminal.ts';
-import {
-  type ApiKeyDocument,
-  type AttributeDocument,
-  keyScopes,
-  type PartnerDocument,
-} from '../../../schemas/documents.ts';
+import type { AttributeDocument } from '../../../schemas/documents.ts';
+import { type ApiKeyDocument, keyScopes, type PartnerDocument } from '../../../schemas/partner-documents.ts';
 import { plainText } from '../../../schemas/paths.ts';
 import { none, when, whenever } from '../show.ts';
 

@@ -4,7 +4,7 @@ import { cached } from '../../../pipeline/runtime/cached.ts';
 import { createJobStore } from '../../../pipeline/stores/jobs/jobs.ts';
 import { connectMongo } from '../../../pipeline/stores/mongo.ts';
 import type { OperatorConfig } from '../../../schemas/config.ts';
-import type { JobDocument } from '../../../schemas/documents.ts';
+import type { JobDocument } from '../../../schemas/job-documents.ts';
 
 const MAX_REMEMBERED = 10_000;
 

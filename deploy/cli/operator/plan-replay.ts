@@ -10,7 +10,7 @@ import { CommandFailed } from '../../../pipeline/runtime/errors.ts';
 import { printable, printJson, printLines } from '../../../pipeline/runtime/terminal.ts';
 import { MalformedMessage } from '../../../pipeline/wire/codec.ts';
 import type { OperatorConfig } from '../../../schemas/config.ts';
-import type { JobDocument } from '../../../schemas/documents.ts';
+import type { JobDocument } from '../../../schemas/job-documents.ts';
 import { type TopicKey, topics } from '../../../schemas/topics.ts';
 import { confirm, requireTerminal } from '../confirm.ts';
 import { statusNames } from '../parse-options.ts';

@@ -1,6 +1,6 @@
 /** Puts the parts of dispatch together. What they use of the world outside comes from topology.ts. */
 import type { Config } from '../../../schemas/config.ts';
-import type { JobDocument } from '../../../schemas/documents.ts';
+import type { JobDocument } from '../../../schemas/job-documents.ts';
 import type { Stage } from '../../engine/stage.ts';
 import type { Publisher } from '../../kafka/publish.ts';
 import type { CountWork } from '../../runtime/count-work.ts';

@@ -1,6 +1,6 @@
 /** Why jobs are cancelled: their audience was cleared after they were accepted, or an operator cancelled them. */
 import { fileFailureCodes } from '../../../schemas/codes.ts';
-import type { FileFailure, JobDocument } from '../../../schemas/documents.ts';
+import type { FileFailure, JobDocument } from '../../../schemas/job-documents.ts';
 import { groupCommit } from '../../runtime/group-commit.ts';
 import type { Stores } from '../../stores/stores.ts';
 

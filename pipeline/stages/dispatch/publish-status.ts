@@ -1,6 +1,6 @@
 /** Publishes what becomes of jobs. The end of one is published at least once: until it is, its document says so. */
 
-import type { JobDocument } from '../../../schemas/documents.ts';
+import type { JobDocument } from '../../../schemas/job-documents.ts';
 import type { Publisher } from '../../kafka/publish.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { JobStore } from '../../stores/jobs/jobs.ts';

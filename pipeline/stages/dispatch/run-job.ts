@@ -1,5 +1,5 @@
 /** One job, from accepted to ended. Each step can be repeated by a successor: what was decided is in MongoDB before it is acted upon. */
-import { type JobDocument, JobStatus } from '../../../schemas/documents.ts';
+import { type JobDocument, JobStatus } from '../../../schemas/job-documents.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { isUndecided } from '../../stores/jobs/jobs.ts';
 import type { CommitJob } from './commit/commit-job.ts';

@@ -11,7 +11,7 @@
  *             next term, here or elsewhere, goes on from there.
  */
 
-import type { JobDocument } from '../../../schemas/documents.ts';
+import type { JobDocument } from '../../../schemas/job-documents.ts';
 import { groupCommitEach } from '../../runtime/group-commit.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { News } from '../../runtime/news.ts';

@@ -1,5 +1,5 @@
 /** What a job in flight gets from its term: where it waits for other jobs of its lane, and the services that all jobs of the term share. */
-import type { JobDocument } from '../../../schemas/documents.ts';
+import type { JobDocument } from '../../../schemas/job-documents.ts';
 import type { Decision } from '../../stores/jobs/jobs.ts';
 import type { SlotCoordinator } from './commit/coordinate-slots.ts';
 import type { Ending } from './commit/end-jobs.ts';

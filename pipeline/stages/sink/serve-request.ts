@@ -7,7 +7,8 @@
  * removed at leisure.
  */
 import { Binary } from 'mongodb';
-import { EVERYONE, spaces } from '../../../schemas/documents.ts';
+import { spaces } from '../../../schemas/documents.ts';
+import { EVERYONE } from '../../../schemas/job-documents.ts';
 import type { JobMarker } from '../../../schemas/topics.ts';
 import type { DeviceHash } from '../../formats/device-hash.ts';
 import { canonicalForms, WORDS } from '../../formats/identifier.ts';

@@ -1,7 +1,8 @@
 /** The collection of jobs, and what its documents say of themselves. */
 import type { Db, Filter } from 'mongodb';
 import type { Config } from '../../../schemas/config.ts';
-import { collections, type JobDocument, jobKinds } from '../../../schemas/documents.ts';
+import { collections } from '../../../schemas/documents.ts';
+import { type JobDocument, jobKinds } from '../../../schemas/job-documents.ts';
 
 export type Order = Config['order'];
 

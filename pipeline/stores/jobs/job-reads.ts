@@ -1,6 +1,6 @@
 /** Jobs as dispatch and operators look for them: what is unfinished, what is ahead of what, what can go. */
 import type { Binary, ClientSession, Db, Filter } from 'mongodb';
-import type { JobDocument } from '../../../schemas/documents.ts';
+import type { JobDocument } from '../../../schemas/job-documents.ts';
 import { groupBy } from '../../runtime/collections.ts';
 import {
   jobCollection,

@@ -1,13 +1,7 @@
 /** Jobs as partners see them. Withdrawn ones are not among them: those were never accepted. */
 import type { ClientSession, Db, Filter } from 'mongodb';
-import {
-  type Addition,
-  type Additions,
-  type AudienceDocument,
-  type JobDocument,
-  type JobPhase,
-  JobStatus,
-} from '../../../schemas/documents.ts';
+import type { Addition, Additions, AudienceDocument } from '../../../schemas/documents.ts';
+import { type JobDocument, type JobPhase, JobStatus } from '../../../schemas/job-documents.ts';
 import { containing, inScope, type Scope } from '../audiences.ts';
 import { READ_AT_ONCE } from '../mongo.ts';
 import { type Fields, jobCollection, type Shown, unfinished } from './job-collection.ts';

@@ -10,7 +10,7 @@ import {
   JobStatus,
   type JobVerdict,
   type PartialListing,
-} from '../../../schemas/documents.ts';
+} from '../../../schemas/job-documents.ts';
 import { groupCommit } from '../../runtime/group-commit.ts';
 import { StaleRead } from '../bulk.ts';
 import { createCounterStore } from '../counters.ts';

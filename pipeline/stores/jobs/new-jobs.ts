@@ -3,7 +3,7 @@
  * exactly one of the two succeeds.
  */
 import type { Db } from 'mongodb';
-import type { JobDocument } from '../../../schemas/documents.ts';
+import type { JobDocument } from '../../../schemas/job-documents.ts';
 import { groupCommit } from '../../runtime/group-commit.ts';
 import { insertNew } from '../bulk.ts';
 import { jobCollection, ofPartner, unfinished } from './job-collection.ts';

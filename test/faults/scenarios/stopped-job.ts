@@ -4,7 +4,8 @@
  */
 import { expect, it } from 'vitest';
 import { createJobInspection } from '../../../deploy/cli/admin/inspect-jobs.ts';
-import { type JobDocument, spaces } from '../../../schemas/documents.ts';
+import { spaces } from '../../../schemas/documents.ts';
+import type { JobDocument } from '../../../schemas/job-documents.ts';
 import { toPlain } from '../../sets/devices.ts';
 import { asMembers, file, ids } from '../../support/rows.ts';
 import { setNames } from '../../support/stored-sets.ts';

@@ -2,7 +2,7 @@
  * One partner under load: uploads files, imports them, makes audiences, appends, clears, deletes, one request after the other and
  * without waiting for any job. What it asked for is written down, and told to the oracle when everything is over.
  */
-import type { PartnerDocument } from '../../../schemas/documents.ts';
+import type { PartnerDocument } from '../../../schemas/partner-documents.ts';
 import type { Driver } from '../../support/driver.ts';
 import { deviceOf, makeFile, POOL, type RowCount } from './files.ts';
 import type { Random } from './random.ts';

@@ -2,7 +2,8 @@
 import type { Filter } from 'mongodb';
 import { groupBy } from '../../../pipeline/runtime/collections.ts';
 import { createDeviceSets } from '../../../pipeline/sets/device-sets.ts';
-import { collections, type JobDocument, spaces } from '../../../schemas/documents.ts';
+import { collections, spaces } from '../../../schemas/documents.ts';
+import type { JobDocument } from '../../../schemas/job-documents.ts';
 import type { ManifestDocument } from '../../../schemas/stage-documents.ts';
 import { expected, observed, type Picture } from '../../invariants/sequences/compare.ts';
 import type { Driver } from '../../support/driver.ts';

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sealCredentials, serviceCredentials } from '../../../pipeline/sources/credentials.ts';
-import type { PartnerDocument } from '../../../schemas/documents.ts';
+import type { PartnerDocument } from '../../../schemas/partner-documents.ts';
 import type { Driver } from '../../support/driver.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import type { Request, Submit } from './lane.ts';

@@ -2,7 +2,8 @@
 
 import { blankRows } from '../../../pipeline/formats/find-identifiers.ts';
 import { createAttributeDeviceStore } from '../../../pipeline/stores/attribute-devices.ts';
-import { collections, type FileDocument } from '../../../schemas/documents.ts';
+import { collections } from '../../../schemas/documents.ts';
+import type { FileDocument } from '../../../schemas/job-documents.ts';
 import type { RejectsDocument } from '../../../schemas/stage-documents.ts';
 import type { Driver } from '../../support/driver.ts';
 import type {

@@ -1,6 +1,7 @@
 /** Runs a sequence on the service and the oracle side by side. */
 import { randomBytes } from 'node:crypto';
-import { EVERYONE, type PartnerDocument } from '../../../schemas/documents.ts';
+import { EVERYONE } from '../../../schemas/job-documents.ts';
+import type { PartnerDocument } from '../../../schemas/partner-documents.ts';
 import type { Driver } from '../../support/driver.ts';
 import { createOracle, type Oracle } from '../../support/oracle.ts';
 import { DEVICES, device, writeFile } from './file-spec.ts';

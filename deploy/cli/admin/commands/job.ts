@@ -1,7 +1,7 @@
 /** `headrace admin job …`: for the operator of a queue that is stuck. */
 import type { Command } from 'commander';
 import { bytes, count, plural } from '../../../../api/client/format.ts';
-import type { JobDocument } from '../../../../schemas/documents.ts';
+import type { JobDocument } from '../../../../schemas/job-documents.ts';
 import type { Environments } from '../../commands.ts';
 import { yesOption } from '../../confirm.ts';
 import { statusNames, wholeNumber } from '../../parse-options.ts';

@@ -1,7 +1,7 @@
 /** `headrace admin key …`: API keys with their scopes and lifetimes. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { millisecondsIn } from '../../../../pipeline/runtime/duration.ts';
-import { type KeyScope, keyScopes } from '../../../../schemas/documents.ts';
+import { type KeyScope, keyScopes } from '../../../../schemas/partner-documents.ts';
 import type { Environments } from '../../commands.ts';
 import { yesOption } from '../../confirm.ts';
 import { durationText, lifetime } from '../../parse-options.ts';

@@ -11,7 +11,7 @@ import { CommandFailed } from '../../../../pipeline/runtime/errors.ts';
 import { secretsOf } from '../../../../pipeline/runtime/seal.ts';
 import { ProvisioningError } from '../../../../pipeline/stores/partners.ts';
 import { parseConfig } from '../../../../schemas/config.ts';
-import { EVERYONE, type PrivacyType, privacyTypes } from '../../../../schemas/documents.ts';
+import { EVERYONE, type PrivacyType, privacyTypes } from '../../../../schemas/job-documents.ts';
 import type { Environments } from '../../commands.ts';
 import { yesOption } from '../../confirm.ts';
 import { wholeNumber } from '../../parse-options.ts';

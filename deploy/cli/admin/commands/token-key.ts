@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { SigningKey } from '../../../../api/stores/token-keys.ts';
 import type { ConfigOf } from '../../../../schemas/config.ts';
-import type { TokenKeyDocument } from '../../../../schemas/documents.ts';
+import type { TokenKeyDocument } from '../../../../schemas/partner-documents.ts';
 import type { Environments } from '../../commands.ts';
 import { yesOption } from '../../confirm.ts';
 import { none, when, whenever } from '../../show.ts';

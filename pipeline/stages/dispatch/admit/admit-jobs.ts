@@ -3,7 +3,7 @@
  * that is needed of it is in MongoDB. A job whose message is missing, because the API died before it was sent or Kafka lost it, is
  * published again.
  */
-import type { JobDocument } from '../../../../schemas/documents.ts';
+import type { JobDocument } from '../../../../schemas/job-documents.ts';
 import { acceptedMessage } from '../../../accept/new-job.ts';
 import type { Publisher } from '../../../kafka/publish.ts';
 import type { Logger } from '../../../runtime/log.ts';

@@ -6,7 +6,7 @@
  * while they are read: a job that exceeds them then is refused, too, and nothing of it is loaded. Rows are not known: jobs in flight when
  * they run out are loaded whole.
  */
-import type { JobDocument, JobError } from '../../../../schemas/documents.ts';
+import type { JobDocument, JobError } from '../../../../schemas/job-documents.ts';
 import { type DefaultQuotas, hasDailyQuota, quotasOf } from '../../../accept/quotas.ts';
 import { keepPartners } from '../../../stores/partners.ts';
 import type { Stores } from '../../../stores/stores.ts';

@@ -3,7 +3,7 @@
  * different lanes do not wait for each other. Lanes are served in turn: the first job of each is admitted at once, and further ones while
  * there is room, in the lane that has the fewest in flight.
  */
-import type { JobDocument } from '../../../../schemas/documents.ts';
+import type { JobDocument } from '../../../../schemas/job-documents.ts';
 import type { Gates, Place } from '../turns.ts';
 
 export type WaitingJob = Pick<JobDocument, '_id' | 'audience'>;

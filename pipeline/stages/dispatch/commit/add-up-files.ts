@@ -1,7 +1,7 @@
 /** Adds up what was decided of a job's files, in the order of their numbers. */
 import { Binary } from 'mongodb';
 import type { RejectCode } from '../../../../schemas/codes.ts';
-import type { JobError } from '../../../../schemas/documents.ts';
+import type { JobError } from '../../../../schemas/job-documents.ts';
 import { noTotals, packTotals } from '../../../formats/slot-totals.ts';
 import { isNumbered } from '../../../stores/event-values.ts';
 import type { Decision } from '../../../stores/jobs/jobs.ts';

@@ -2,7 +2,7 @@
  * The second half of a job: decide → commit → acknowledge → end. Decisions and ends wait their turn, so that the jobs of a lane are merged
  * and finished in the order of their numbers. A decided job whose commit fails repeatedly is stopped, and its lane with it.
  */
-import type { FileFailure, JobDocument } from '../../../../schemas/documents.ts';
+import type { FileFailure, JobDocument } from '../../../../schemas/job-documents.ts';
 import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../../engine/failures.ts';
 import { backoff } from '../../../engine/retry.ts';
 import type { Logger } from '../../../runtime/log.ts';

@@ -2,7 +2,7 @@
  * Decides jobs that every slot has voted for, and tells the slots to commit them: those of different lanes together, those of a lane in
  * their order. The decision is stored before any slot acts on it.
  */
-import type { FileFailure, JobDocument } from '../../../../schemas/documents.ts';
+import type { FileFailure, JobDocument } from '../../../../schemas/job-documents.ts';
 import type { Decision, JobStore } from '../../../stores/jobs/jobs.ts';
 import type { DispatchStep } from '../steps.ts';
 import type { ReadyJob } from '../turns.ts';

@@ -3,7 +3,7 @@
  * slot has acknowledged it. A request without a response is repeated, in order: a partition may have lost it.
  */
 
-import type { JobDocument, JobVerdict } from '../../../../schemas/documents.ts';
+import type { JobDocument, JobVerdict } from '../../../../schemas/job-documents.ts';
 import type { JobMarker } from '../../../../schemas/topics.ts';
 import { unpackTotals } from '../../../formats/slot-totals.ts';
 import type { OutgoingMessage, Publisher } from '../../../kafka/publish.ts';

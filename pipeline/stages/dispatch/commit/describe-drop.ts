@@ -1,5 +1,5 @@
 /** What is stored of a job that was dropped, and what is not: by the acks of its slots, which say it of each. */
-import type { JobDocument, JobError } from '../../../../schemas/documents.ts';
+import type { JobDocument, JobError } from '../../../../schemas/job-documents.ts';
 import type { AckDocument } from '../../../../schemas/stage-documents.ts';
 import { unpackTotals } from '../../../formats/slot-totals.ts';
 

@@ -5,7 +5,7 @@ import {
   type JobDocument,
   type JobError,
   JobStatus,
-} from '../../../../schemas/documents.ts';
+} from '../../../../schemas/job-documents.ts';
 import type { AckDocument } from '../../../../schemas/stage-documents.ts';
 import { unpackCounts, unpackNumbers } from '../../../formats/number-table.ts';
 import type { Logger } from '../../../runtime/log.ts';

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { SignJWT } from 'jose';
 import type { Config } from '../../../../schemas/config.ts';
-import { EVERYONE, type JobDocument } from '../../../../schemas/documents.ts';
+import { EVERYONE, type JobDocument } from '../../../../schemas/job-documents.ts';
 import { DIGEST_BYTES, digestsOf } from '../../../formats/device-digest.ts';
 import { secretsOf } from '../../../runtime/seal.ts';
 import { SIGNING_ALGORITHM } from '../../../stores/signing-keys.ts';

@@ -2,7 +2,7 @@
  * Refuses an import that may change more attributes in one slot than a manifest and an ack have room for. Before it is decided: a merge
  * that fails is too late. How many it changes is only known then, so this goes by what it can change at most.
  */
-import type { JobDocument, JobError } from '../../../../schemas/documents.ts';
+import type { JobDocument, JobError } from '../../../../schemas/job-documents.ts';
 import type { SlotTotal } from '../../../../schemas/topics.ts';
 import type { AttributeStore } from '../../../stores/attributes.ts';
 import type { DispatchStep } from '../steps.ts';

@@ -2,7 +2,7 @@
  * Gives the event values of loads their numbers, before the loads are merged. Called with jobs in their order, so that which values an
  * audience keeps follows from its loads alone, and is the same after any crash.
  */
-import type { JobDocument } from '../../../../schemas/documents.ts';
+import type { JobDocument } from '../../../../schemas/job-documents.ts';
 import { inGroupsAsync, within } from '../../../runtime/in-groups.ts';
 import type { Stores } from '../../../stores/stores.ts';
 import type { DispatchStep } from '../steps.ts';

@@ -4,7 +4,7 @@
  */
 import { Binary } from 'mongodb';
 import { jobFailureCodes } from '../../../../schemas/codes.ts';
-import type { FileDocument, FileFailure, JobDocument, JobError } from '../../../../schemas/documents.ts';
+import type { FileDocument, FileFailure, JobDocument, JobError } from '../../../../schemas/job-documents.ts';
 import type { SlotTotal } from '../../../../schemas/topics.ts';
 import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../../engine/failures.ts';
 import { createFileRanges } from '../../../formats/file-numbers.ts';

@@ -1,6 +1,6 @@
 /** Finds the objects that a path names, and says what is wrong with what was found. */
 import { jobFailureCodes } from '../../../../schemas/codes.ts';
-import type { JobDocument, JobError } from '../../../../schemas/documents.ts';
+import type { JobDocument, JobError } from '../../../../schemas/job-documents.ts';
 import { type ObjectPage, type ObjectStore, StoreFailure } from '../../../sources/object-store.ts';
 
 export type SourceOf = (job: JobDocument) => Promise<{ store: ObjectStore; bucket: string; key: string }>;

@@ -11,7 +11,7 @@ import {
   type JobError,
   JobStatus,
   type PartialListing,
-} from '../../../../schemas/documents.ts';
+} from '../../../../schemas/job-documents.ts';
 import { isCompressed } from '../../../formats/compressions.ts';
 import type { ListedObject } from '../../../sources/object-store.ts';
 import { StaleRead } from '../../../stores/bulk.ts';

@@ -1,5 +1,5 @@
 /** How many files of a job are in flight: a window of places, of which a small file takes only a part. */
-import type { FileDocument } from '../../../../schemas/documents.ts';
+import type { FileDocument } from '../../../../schemas/job-documents.ts';
 
 type Sized = Pick<FileDocument, 'size' | 'batchBytes'>;
 

@@ -1,5 +1,5 @@
 /** Decides on a file from what the ledger says of it. Null while the ledger does not say enough. */
-import type { FileFailure } from '../../../../schemas/documents.ts';
+import type { FileFailure } from '../../../../schemas/job-documents.ts';
 import { OTHER_EVENTS } from '../../../formats/parse-rows.ts';
 import type { DecidedFile } from '../../../stores/files.ts';
 import type { FileTally } from './tally-files.ts';

@@ -1,5 +1,5 @@
 /** Loads the files of jobs: publishes them to split (publish-files.ts) and decides each when the ledger has all of it (decide-files.ts). */
-import type { FileDocument, FileFailure, JobDocument } from '../../../../schemas/documents.ts';
+import type { FileDocument, FileFailure, JobDocument } from '../../../../schemas/job-documents.ts';
 import type { JobStore } from '../../../stores/jobs/jobs.ts';
 import type { LedgerStore } from '../../../stores/ledger.ts';
 import type { QuotaHold } from '../admit/hold-quotas.ts';

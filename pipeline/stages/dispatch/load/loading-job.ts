@@ -1,5 +1,5 @@
 /** A job whose files are being loaded, as far as this term has come with it. */
-import type { FileDocument, JobDocument, JobError } from '../../../../schemas/documents.ts';
+import type { FileDocument, JobDocument, JobError } from '../../../../schemas/job-documents.ts';
 import type { DecidedFile } from '../../../stores/files.ts';
 import type { FileTally } from './tally-files.ts';
 

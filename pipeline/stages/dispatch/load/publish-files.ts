@@ -3,7 +3,7 @@
  * may have been lost. Split sends only what the ledger lacks.
  */
 
-import { type FileDocument, type JobDocument, JobStatus } from '../../../../schemas/documents.ts';
+import { type FileDocument, type JobDocument, JobStatus } from '../../../../schemas/job-documents.ts';
 import type { Publisher } from '../../../kafka/publish.ts';
 import { inGroups, within } from '../../../runtime/in-groups.ts';
 import type { Logger } from '../../../runtime/log.ts';

@@ -1,5 +1,5 @@
 /** Publishes the files of a job again, as its next attempt, because devices were lost on the way. */
-import type { JobDocument } from '../../../../schemas/documents.ts';
+import type { JobDocument } from '../../../../schemas/job-documents.ts';
 import type { Logger } from '../../../runtime/log.ts';
 import type { JobStore } from '../../../stores/jobs/jobs.ts';
 import type { DispatchStep } from '../steps.ts';

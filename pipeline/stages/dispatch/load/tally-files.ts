@@ -1,5 +1,5 @@
 /** What the ledger says of a file so far. Batches are counted in whatever order they are seen, and each once. */
-import type { FileFailure } from '../../../../schemas/documents.ts';
+import type { FileFailure } from '../../../../schemas/job-documents.ts';
 import { MAX_EVENTS } from '../../../formats/row-layouts.ts';
 import { SeenBatches } from '../../../formats/seen-batches.ts';
 import { addPacked, packTotals, unpackTotals } from '../../../formats/slot-totals.ts';

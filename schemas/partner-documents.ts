@@ -1,0 +1,62 @@
+/** Partners and their keys, as MongoDB holds them. */
+import type { Binary } from 'mongodb';
+
+export interface PartnerDocument {
+  _id: string;
+  name: string;
+  /** Ends in `/`, is never reused, and no partner's prefix begins with another's. */
+  prefix: string;
+  storageUser: string;
+  /** While storage keys are rotated: the user before, whose keys still work, and the one that is being created. */
+  oldStorageUser?: string;
+  nextStorageUser?: string;
+  /** Where they differ from the configured ones. */
+  quotas?: PartnerQuotas;
+  /** Absent unless the partner is suspended. */
+  suspendedAt?: Date;
+  createdAt: Date;
+}
+
+/** Absent: as configured. 0 bytes or rows a day: no limit. */
+export interface PartnerQuotas {
+  pendingJobs?: number;
+  bytesPerDay?: number;
+  rowsPerDay?: number;
+}
+
+export const keyScopes = ['read', 'import', 'audience', 'webhook', 'privacy'] as const;
+export type KeyScope = (typeof keyScopes)[number];
+
+export interface ApiKeyDocument {
+  /** The public part of the key. */
+  _id: string;
+  partner: string;
+  /** HMAC-SHA-256 of the whole key under a key from the configuration. */
+  hash: Binary;
+  /** The secret that this key was derived from; absent in documents from before this field existed. */
+  secretId?: string;
+  label?: string;
+  /** Absent: all of them. */
+  scopes?: KeyScope[];
+  createdAt: Date;
+  /** Absent: it does not expire. */
+  expiresAt?: Date;
+  revokedAt: Date | null;
+  /** The key that replaces it. */
+  rotatedTo?: string;
+}
+
+/** A key that signs user tokens of a partner's customers. */
+export interface TokenKeyDocument {
+  /** The `kid` of its tokens. */
+  _id: string;
+  partner: string;
+  label?: string;
+  /** The secret; encrypted. */
+  sealed: Binary;
+  createdAt: Date;
+  /** The key that replaces it. */
+  rotatedTo?: string;
+  /** From then on its tokens are refused. */
+  retiredAt: Date | null;
+}

@@ -30,12 +30,31 @@ const settings = {
   retry: { initialRetryTime: 200, maxRetryTime: 3_000, retries: 5, restartOnFailure: async () => false },
 };
 
+/**
+ * A member without heartbeats for so many session timeouts has long been expelled, and waits for something that never comes. kafkajs
+ * sends heartbeats only between fetches, and so would not notice.
+ */
+const SILENT_SESSIONS = 20;
+
 /** The default of the brokers’ group.min.session.timeout.ms. */
 const ACCEPTED_MS = 6_000;
 const refusedTimeout = (ms: number) =>
   new StartRefused(
     `HEADRACE_SESSION_TIMEOUT_MS: the brokers do not accept ${ms}; see their group.min.session.timeout.ms and group.max.session.timeout.ms`,
   );
+
+/** Calls back once nothing has begun it again for so long. */
+function createTimer(ms: number, onEnd: () => void) {
+  let timer: NodeJS.Timeout | undefined;
+  const end = () => clearTimeout(timer);
+  return {
+    begin() {
+      end();
+      timer = setTimeout(onEnd, ms).unref();
+    },
+    end,
+  };
+}
 
 export function createMember(
   config: OperatorConfig,
@@ -56,9 +75,28 @@ export function createMember(
       sessionTimeout,
       maxWaitTimeInMs: Math.min(MAX_FETCH_MS, sessionTimeout / 4),
     });
-    made.on(made.events.GROUP_JOIN, ({ payload }) => onAssigned(payload.memberAssignment[topic] ?? []));
+    /** One that was replaced may wake up, and is not heard. */
+    const isHeard = () => made === consumer && !leaving.signal.aborted;
+    const replace = () => {
+      silence.end();
+      onReplaced();
+      start({ onBatch, onAssigned, onReplaced, onFatal });
+    };
+    const silence = createTimer(SILENT_SESSIONS * sessionTimeout, () => {
+      if (!isHeard()) return;
+      log.error('no heartbeat for too long: replacing the consumer');
+      replace();
+      // It resolves if what the consumer waits for comes after all.
+      void made.stop().catch(() => {});
+    });
+    made.on(made.events.HEARTBEAT, silence.begin);
+    made.on(made.events.GROUP_JOIN, ({ payload }) => {
+      if (!isHeard()) return;
+      silence.begin();
+      onAssigned(payload.memberAssignment[topic] ?? []);
+    });
     made.on(made.events.CRASH, ({ payload: { error } }) => {
-      if (leaving.signal.aborted) return;
+      if (!isHeard()) return;
       if (!isFromKafka(error)) return onFatal(error);
       if ((error as KafkaJSProtocolError).type !== 'INVALID_SESSION_TIMEOUT')
         log.warn({ err: error }, 'consumer failed: replacing it');
@@ -68,8 +106,7 @@ export function createMember(
         );
         sessionTimeout = ACCEPTED_MS;
       } else return onFatal(refusedTimeout(sessionTimeout));
-      onReplaced();
-      start({ onBatch, onAssigned, onReplaced, onFatal });
+      replace();
     });
     const isReplacement = consumer !== undefined;
     consumer = made;
@@ -88,7 +125,7 @@ export function createMember(
               messages: batch.messages,
               resolveOffset,
               heartbeat,
-              isGone: () => !isRunning() || isStale(),
+              isGone: () => made !== consumer || !isRunning() || isStale(),
             }),
         });
       } catch (error) {

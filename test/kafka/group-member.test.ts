@@ -1,8 +1,11 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { createMember } from '../../pipeline/kafka/group-member.ts';
+import { createPublisher } from '../../pipeline/kafka/publish.ts';
+import { ensureTopics } from '../../pipeline/kafka/topics.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { parseConfig } from '../../schemas/config.ts';
-import { sharedService } from '../support/stack.ts';
+import { dropData } from '../support/settings.ts';
+import { sharedService, uniqueEnvironment } from '../support/stack.ts';
 
 /** What becomes of a member whose session timeout is this. */
 async function join(sessionTimeoutMs: number): Promise<number[] | unknown> {
@@ -18,6 +21,31 @@ async function join(sessionTimeoutMs: number): Promise<number[] | unknown> {
     }),
   );
 }
+
+it('a member that waits forever and sends no heartbeats is replaced, and its messages are delivered again', async () => {
+  const env = uniqueEnvironment();
+  onTestFinished(() => dropData(env));
+  const config = { ...parseConfig(env), sessionTimeoutMs: 1_000 };
+  const log = createLogger({ logLevel: 'silent' }, 'test');
+  await ensureTopics(config, log);
+  const publisher = createPublisher(config, log);
+  onTestFinished(() => publisher.close());
+  await publisher.connect();
+  await publisher.send('files', [{ partition: 0, key: 'x', value: Buffer.alloc(1) }]);
+  const member = createMember(config, log, { name: 'split', input: 'files' });
+  let deliveries = 0;
+  const onReplaced = vi.fn();
+  await new Promise<void>((resolve, reject) =>
+    member.join({
+      onBatch: () => (++deliveries === 1 ? new Promise(() => {}) : Promise.resolve(resolve())),
+      onAssigned: () => {},
+      onReplaced,
+      onFatal: reject,
+    }),
+  );
+  expect(onReplaced).toHaveBeenCalled();
+  await member.leave();
+});
 
 it('brokers that do not accept a short session timeout: the member joins with the one that they accept', async () => {
   expect(await join(999)).toEqual([0, 1, 2, 3]);

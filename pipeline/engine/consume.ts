@@ -60,6 +60,9 @@ export interface Consumption {
 export const HEARTBEAT_MS = 300;
 const COMMIT_MS = 500;
 const MAX_GATHER_MS = 20;
+/** A handler whose assignment has failed is to end at once; until it does, this member cannot join the group again. */
+const UNENDED_MS = 10_000;
+const UNENDED = 'a handler has not ended 10 s after its assignment failed: the stage waits for it';
 /** Messages in flight of an unordered stage, most of them queued: a bound for memory, far above what is common. */
 const MAX_IN_FLIGHT = 100_000;
 
@@ -144,7 +147,9 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
         await whileBeating(task, heartbeat);
       } catch (error) {
         own.fail(error);
+        const late = setTimeout(() => log.warn({ partition, err: error }, UNENDED), UNENDED_MS).unref();
         await task.catch(() => {});
+        clearTimeout(late);
         if (mode === 'stopped') return;
         if (!isFromKafka(error) && !isAbort(error)) deps.onFatal(error);
         throw error;

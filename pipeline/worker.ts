@@ -1,7 +1,7 @@
 /**
  * `headrace pipeline`: runs the stages of topology.ts, all or some of them, until a signal or a fatal error. Stages communicate only
- * through Kafka and MongoDB, so each thread runs all of them, and the threads share the partitions as processes would. Dispatch has a thread
- * of its own: it has little to do, often, and must not wait for rows to be parsed.
+ * through Kafka and MongoDB, so each thread runs all of them, and the threads share the partitions as processes would. Beside two or more,
+ * dispatch has a thread of its own: it has little to do, often, and must not wait for rows to be parsed.
  */
 import { setFlagsFromString } from 'node:v8';
 import type { Config } from '../schemas/config.ts';
@@ -20,6 +20,13 @@ import type { ThreadData, ThreadHealth } from './stage-thread.ts';
  */
 const GROW_HEAP = '--heap-growing-percent=150';
 
+function stagesByThread(chosen: readonly StageName[], threads: number): (readonly StageName[])[] {
+  if (threads === 1) return [chosen];
+  const dispatch = chosen.filter((stage) => stage === 'dispatch');
+  const others = chosen.filter((stage) => stage !== 'dispatch');
+  return [dispatch, ...Array.from({ length: threads }, () => others)].filter(({ length }) => length > 0);
+}
+
 export async function runPipeline(config: Config, chosen: readonly StageName[] = stageNames): Promise<void> {
   setFlagsFromString(GROW_HEAP);
   const log = createLogger(config, 'pipeline');
@@ -27,11 +34,9 @@ export async function runPipeline(config: Config, chosen: readonly StageName[] =
   // Next to this file once both are compiled.
   const module = new URL('./stage-thread.cjs', import.meta.url);
   const onFailure = (error: Error) => shutdown.stop('a stage failed', error);
-  const isDispatch = (stage: StageName) => stage === 'dispatch';
-  const others = chosen.filter((stage) => !isDispatch(stage));
-  const threads = [chosen.filter(isDispatch), ...Array.from({ length: config.threads }, () => others)]
-    .filter((stages) => stages.length > 0)
-    .map((stages, i) => startThread(module, { stages, isFirst: i === 0 } satisfies ThreadData, onFailure));
+  const threads = stagesByThread(chosen, config.threads).map((stages, i) =>
+    startThread(module, { stages, isFirst: i === 0 } satisfies ThreadData, onFailure),
+  );
 
   const everywhere = (part: keyof ThreadHealth) => async () => {
     const answers = await Promise.all(threads.map((thread) => thread.ask<ThreadHealth>('health')));

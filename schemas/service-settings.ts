@@ -124,7 +124,7 @@ export const capacity = {
     .default('partner')
     .describe('Whose jobs end in the order in which they were accepted: those of a partner, or all.'),
   HEADRACE_THREADS: integer(1, 64, 2).describe(
-    'Threads of a pipeline process, beside the one of dispatch. Each runs the other stages and gets a share of the partitions.',
+    'Threads of a pipeline process. Each gets a share of the partitions. With two or more, dispatch has another of its own.',
   ),
   HEADRACE_SINK_MEMORY_MB: integer(1, 65_536, 80).describe(
     'Memory for uncommitted devices per process; the sink spills the rest to MongoDB.',

@@ -112,7 +112,7 @@ export function createApp(deps: Dependencies): Koa<RequestState> {
   });
   koa.use(createObserveRequests(log, metrics, deps.tracer) as Koa.Middleware<RequestState>);
   koa.use(createAnswerProblems(log) as Koa.Middleware<RequestState>);
-  // The router tries every pattern, which costs a busy path more than its handler.
+  // Bypasses the router for busy paths: trying every pattern costs more than the handler.
   koa.use(((ctx: Context, next: () => Promise<void>) => {
     requireOneHost(ctx);
     const handler = exact.get(`${ctx.method} ${ctx.path}`);

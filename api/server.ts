@@ -64,9 +64,9 @@ const finish = (server: Server) =>
 export interface StartedApi {
   readonly url: string;
   readonly metricsUrl: string;
-  /** Resolves when Kafka and MongoDB are connected; rejects if that can never be. */
+  /** Resolves when Kafka and MongoDB are connected; rejects on a permanent error. */
   readonly connected: Promise<void>;
-  /** What to do to stop, in this order. */
+  /** The steps to stop, in this order. */
   readonly stopping: readonly (readonly [string, () => Promise<unknown> | unknown])[];
 }
 
@@ -188,7 +188,7 @@ export async function startApi(config: ConfigOf<'api'>, log: Logger): Promise<St
   };
 }
 
-/** `headrace api`: runs until a signal, or exits if it can never start. */
+/** `headrace api`: runs until a signal, or exits on a permanent start error. */
 export async function runApi(config: ConfigOf<'api'>): Promise<void> {
   requireKnownPoints([...apiPoints, ...webhookPoints]);
   const log = createLogger(config, 'api', createLogLines());

@@ -1,4 +1,4 @@
-/** Authenticates the caller: by API key or by a session of the console, and the customer by user token where one is sent. */
+/** Authenticates the caller by API key or console session, and the customer by user token if one is sent. */
 
 import type { KeyScope } from '../../schemas/partner-documents.ts';
 import { networkOf } from '../http/connections.ts';
@@ -37,7 +37,7 @@ function createAuthenticateKey(keys: KeyCheck, { scopes }: Route): Handler {
   };
 }
 
-/** What a session may do that is not a partner's own: that of a customer, or of a link. */
+/** The scopes of a session without an API key: of a customer, or of a share link. */
 const reading: readonly KeyScope[] = ['read'];
 
 /** A share link shows one report and nothing else. */
@@ -48,7 +48,7 @@ function limitToShared(ctx: Context, audience: number, { isShared }: Route): voi
   ctx.state.onlyAudience = audience;
 }
 
-/** A session may do what its API key may. Without a key, or by a share link, it only reads. */
+/** A session has the scopes of its API key. Without a key, or with a share link, it only reads. */
 function createAuthenticateSession(sessions: Sessions, keys: KeyCheck, route: Route): Handler {
   const { method, access, scopes } = route;
   const changes = scopes.some((scope) => scope !== 'read');

@@ -1,4 +1,4 @@
-/** Verifies API keys against the stored ones, most of the time without asking MongoDB. */
+/** Verifies API keys, mostly from a cache. */
 import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { secretsOf } from '../../pipeline/runtime/seal.ts';
@@ -54,11 +54,11 @@ const expired = ({ expiresAt }: ApiKeyDocument) =>
   });
 
 export interface KeyCheck {
-  /** The stored key of the given one, which is refused if it is unknown, revoked or expired, or of a suspended partner. */
+  /** Returns the stored key. Refuses a key that is unknown, revoked or expired, or of a suspended partner. */
   check(key: string, network: string): Promise<ApiKeyDocument>;
   /** Whether a key that was verified earlier is still valid. */
   isActive(id: string): Promise<boolean>;
-  /** What such a key may do. */
+  /** The scopes of a key that was verified earlier. */
   scopesOf(id: string): Promise<readonly KeyScope[]>;
 }
 

@@ -1,4 +1,4 @@
-/** A session is its cookie: sealed, so that the browser can neither read nor change it. */
+/** A session lives in its cookie, sealed so that the browser can neither read nor change it. */
 import { z } from 'zod';
 import { seal, UnsealError, unseal } from '../../pipeline/runtime/seal.ts';
 
@@ -6,19 +6,19 @@ const NAME = 'headrace_session';
 const CONTEXT = 'console session';
 /** Browsers silently drop longer cookies. */
 const MAX_LENGTH = 4_000;
-/** Another site under the same domain can add cookies of this name. */
+/** Other sites under the same domain can set cookies of this name. */
 const MAX_TRIED = 5;
 
 const session = z.strictObject({
   id: z.string(),
   partner: z.string(),
-  /** Of a session that was opened with a user token. */
+  /** For sessions opened with a user token. */
   customer: z.string().nullable(),
-  /** Of a session that was opened with an API key: its id. */
+  /** For sessions opened with an API key: its id. */
   key: z.string().nullable(),
-  /** Of a session that was opened with a user token: the key of the partner that signed it. */
+  /** For sessions opened with a user token: the partner's key that signed it. */
   tokenKey: z.string().nullable(),
-  /** Of a session that was opened with a share link: the only audience that it shows. */
+  /** For sessions opened with a share link: the only audience it shows. */
   audience: z.number().optional(),
   /** Milliseconds since 1970. */
   expiresAt: z.number(),

@@ -30,7 +30,7 @@ export function createSessions({ config, endedSessions, keys, tokenKeys, knownPa
   const isSecure = (ctx: Context) => ctx.secure || config.publicUrl?.startsWith('https:') === true;
   const ended = new LRUCache<string, Promise<boolean>>({ max: MAX_KEPT, ttl: KEPT_MS });
 
-  /** A session ends when its time is over, when it is signed out, with the key that it was opened with, or with its partner. */
+  /** A session ends when it expires or is signed out, when its key ends, or when its partner is suspended. */
   async function isOpen({ id, partner, key, tokenKey, expiresAt }: Session): Promise<boolean> {
     if (Date.now() >= expiresAt || (await cached(ended, id, () => endedSessions.has(id)))) return false;
     if (key !== null) return keys.isActive(key);
@@ -51,7 +51,7 @@ export function createSessions({ config, endedSessions, keys, tokenKeys, knownPa
       return session;
     },
 
-    /** The session of the request, if it has one that is open. */
+    /** The open session of the request, if any. */
     async current({ req }: Context): Promise<Session | undefined> {
       const session = openSession(secrets, req.headers.cookie);
       return session && (await isOpen(session)) ? session : undefined;
@@ -65,7 +65,7 @@ export function createSessions({ config, endedSessions, keys, tokenKeys, knownPa
       ctx.set('Set-Cookie', setCookie(sealed, seconds, isSecure(ctx)));
     },
 
-    /** The browser forgets the session, even if it cannot be stored that it has ended. */
+    /** Clears the cookie even if MongoDB cannot store the sign-out. */
     async end(ctx: Context): Promise<void> {
       ctx.set('Set-Cookie', setCookie('', 0, isSecure(ctx)));
       const session = openSession(secrets, ctx.req.headers.cookie);

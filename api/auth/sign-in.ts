@@ -27,7 +27,7 @@ const SESSION_MS = 8 * 3_600_000;
 
 const newId = () => randomBytes(12).toString('base64url');
 
-/** The link was ours and has ended. */
+/** The link is genuine, but has expired or its key has ended. */
 export class EndedLink extends Error {
   constructor(readonly partner: string) {
     super('the link has ended');
@@ -84,7 +84,7 @@ export function createSignIn(environment: Environment) {
         return { id: newId(), ...verified, key: null, expiresAt };
       }),
 
-    /** Sees one report, as the customer of the audience does, and never longer than the link or the key that it was made with. */
+    /** Shows one report, as the audience's customer sees it, until the link or its API key ends. */
     withShareLink: (sealed: string, network: string): Promise<Session> =>
       unlessGuessed(network, async () => {
         const link = openShareLink(secrets, sealed);

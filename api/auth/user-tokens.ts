@@ -21,11 +21,11 @@ export interface UserToken {
   customer: string;
   /** Milliseconds since 1970. */
   expiresAt: number;
-  /** The key of the partner that signed it; null if one at the JWKS address did. */
+  /** The partner's key that signed it; null for a key at the JWKS address. */
   tokenKey: string | null;
 }
 
-/** The verified claims. `partner`: must be the token's. */
+/** Returns the verified claims. If `partner` is given, the token must be that partner's. */
 export type VerifyUserToken = (token: string, partner?: string) => Promise<UserToken>;
 
 export const badUserToken = (detail: string, cause?: unknown) =>
@@ -34,14 +34,14 @@ export const badUserToken = (detail: string, cause?: unknown) =>
     headers: { 'WWW-Authenticate': 'Bearer realm="headrace"' },
   });
 
-/** Why a user token was refused; undefined if the error is another one. */
+/** Why a user token was refused; undefined for other errors. */
 export function refusalOf(error: unknown): 'expired' | 'invalid' | 'suspended' | undefined {
   if (error instanceof Problem && error.code === 'partner_suspended') return 'suspended';
   if (!(error instanceof Problem) || error.code !== 'bad_user_token') return undefined;
   return error.extra.cause instanceof errors.JWTExpired ? 'expired' : 'invalid';
 }
 
-/** Who may have signed a token that has expired: the issuer of a partner's own keys, or the partner that a token of the JWKS names. */
+/** The partners that an expired token may belong to: its issuer (partner's own key), or the partner it names (JWKS key). */
 export function claimedPartners(error: unknown): string[] {
   const cause = error instanceof Problem ? error.extra.cause : undefined;
   if (!(cause instanceof errors.JWTExpired)) return [];

@@ -1,6 +1,6 @@
 /**
- * Requests to the API, for the CLI, the console, the demo and load tests. Nothing here is specific to Node: it is bundled for browsers,
- * too.
+ * Requests to the API, for the CLI, the console, the demo and load tests. Nothing here is specific to Node: it is also bundled for
+ * browsers.
  */
 import { linkedAbort } from '../../pipeline/runtime/deadline.ts';
 import { ApiProblem, interruptedBody, problemOf, readJson, unreachable } from './problem.ts';
@@ -16,7 +16,7 @@ export const usagePath = '/v1/usage';
 export interface ApiResponse<T> {
   status: number;
   data: T;
-  /** The path of what was created. */
+  /** The path of the created resource. */
   location: string | null;
   /** The cursor of the next page. */
   next: string | null;
@@ -27,7 +27,7 @@ interface ClientOptions {
   headers?: Record<string, string>;
   /** Aborts all requests. */
   signal?: AbortSignal;
-  /** How long a request that is refused for now (429, 503) or lost is retried; 0: never. */
+  /** How long to retry requests that are lost or refused with 429 or 503; 0: never. */
   retryMs?: number;
 }
 
@@ -35,13 +35,13 @@ type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 export interface ReadOptions {
   signal?: AbortSignal;
-  /** Retries while the service cannot be reached. */
+  /** Max retries while the service is unreachable. */
   maxLost?: number;
 }
 interface Request extends ReadOptions {
   body?: object;
   headers?: Record<string, string>;
-  /** The body is read later, and an abort must still end it. */
+  /** The body is read later and must stay abortable. */
   isStream?: true;
 }
 
@@ -148,7 +148,7 @@ export function createClient(options: ClientOptions) {
   return {
     get: <T>(path: string, request: ReadOptions = {}): Promise<ApiResponse<T>> =>
       send('GET', path, request, parse<T>),
-    /** With retries, an Idempotency-Key keeps a retry from queueing a second job; a page that lets a person retry gives its own. */
+    /** With retries, an Idempotency-Key keeps a retry from queueing a second job; a page with a retry button passes its own key. */
     change: <T>(
       method: Exclude<Method, 'GET'>,
       path: string,

@@ -1,4 +1,4 @@
-/** Numbers and times as people read them. The page is in English, so separators are too; times are in the reader's zone. */
+/** Formats numbers and times. The page is in English, so separators are too; times are in the reader's time zone. */
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 const tenths = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
@@ -11,7 +11,7 @@ export const shortCount = (value: number): string => compact.format(value);
 export const plural = (value: number, one: string, many = `${one}s`): string =>
   `${count(value)} ${value === 1 ? one : many}`;
 
-/** Never rounds to 0 % or 100 % what is neither. */
+/** Rounds to 0 % or 100 % only if exact. */
 export function percent(share: number): string {
   if (share > 0 && share < 0.001) return '< 0.1%';
   if (share > 0.999 && share < 1) return '> 99.9%';
@@ -36,7 +36,7 @@ const steps: [limit: number, seconds: number, unit: Intl.RelativeTimeFormatUnit]
   [Number.POSITIVE_INFINITY, 365 * 86_400, 'year'],
 ];
 
-/** A time slightly ahead of the reader's clock is now: the clocks differ. */
+/** Clocks differ, so a time slightly ahead of the reader's clock counts as now. */
 export function age(time: string, now: number): string {
   const seconds = Math.max(0, (now - Date.parse(time)) / 1000);
   if (seconds < 10) return 'just now';
@@ -53,11 +53,11 @@ const exactParts: Intl.DateTimeFormatOptions = {
   second: '2-digit',
   timeZoneName: 'short',
 };
-/** `timeZone` is the reader's unless a test says otherwise. */
+/** `timeZone`: for tests; default: the reader's. */
 export const exactTime = (time: string, timeZone?: string): string =>
   new Intl.DateTimeFormat('en-GB', { ...exactParts, timeZone }).format(new Date(time));
 
-/** The time of a day, with the day unless it is today. */
+/** The time, with the date unless it is today. */
 export function asOf(time: string, now: number, timeZone?: string): string {
   const at = new Date(time);
   const zone = timeZone === undefined ? {} : { timeZone };

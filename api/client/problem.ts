@@ -1,4 +1,4 @@
-/** A request that failed: a problem that the API described, or no usable response at all. */
+/** A failed request: a problem response, or no usable response at all. */
 import type { FieldError } from '../../schemas/problems.ts';
 
 const FIRST_WAIT_MS = 250;
@@ -65,7 +65,7 @@ const noResponse = (detail: string, cause: unknown) =>
 export const unreachable = (base: string, cause: unknown): ApiProblem =>
   noResponse(`the service at ${base} does not answer: ${reasonOf(cause)}`, cause);
 
-/** The connection broke in the middle of a body. An abort stays what it is. */
+/** The connection broke while reading a body. Aborts pass through. */
 export const interruptedBody = (error: Error): Error =>
   error instanceof ApiProblem || error.name === 'AbortError' || error.name === 'CommandError'
     ? error

@@ -22,7 +22,7 @@ export function phaseText({ phase, jobs_ahead }: Pick<Progress, 'phase' | 'jobs_
   }
 }
 
-/** null: how much there is to do is not known yet. */
+/** null: the total is not known yet. */
 export function fractionDone({ phase, bytes, bytes_done, files, files_done }: Progress): number | null {
   if (phase === 'done' || phase === 'failed') return 1;
   if (phase === 'waiting' || phase === 'listing') return null;

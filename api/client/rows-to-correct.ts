@@ -1,18 +1,18 @@
-/** Rejected rows in the form in which they can be corrected and loaded. */
+/** Rejected rows as lines to correct and load again. */
 import { detectDelimiter } from '../../pipeline/formats/head.ts';
 import type { RejectedRow } from './types.ts';
 
 export interface RowsToCorrect {
   rows: number;
-  /** Too long to be kept whole: they would load as different rows. */
+  /** Too long to be stored whole: they would load as different rows. */
   truncated: number;
-  /** Rejected, but not kept. */
+  /** Rejected, but not stored. */
   omitted: number;
 }
 
 export const noRows = (): RowsToCorrect => ({ rows: 0, truncated: 0, omitted: 0 });
 
-/** The service finds the delimiter in the first line, and a rejected row is a bad place to look: a header has it for sure. */
+/** The service detects the delimiter in the first line. A rejected row may lack it, so a header comes first. */
 function headerLike(raw: string): string {
   const bytes = new TextEncoder().encode(raw);
   return `device_id${String.fromCharCode(detectDelimiter(bytes, 0, bytes.length))}key`;

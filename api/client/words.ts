@@ -16,7 +16,7 @@ const shortReasons: Record<keyof typeof rejectCodes, string> = {
 const find = (words: object, code: string): string | undefined =>
   Object.hasOwn(words, code) ? (words as Record<string, string>)[code] : undefined;
 
-/** A code that this page does not know yet is shown as it is. */
+/** An unknown code, from a newer service, is shown as is. */
 export const rejectReason = (code: string): string => find(shortReasons, code) ?? code;
 export const rejectExplanation = (code: string): string => find(rejectCodes, code) ?? code;
 

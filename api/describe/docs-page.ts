@@ -1,4 +1,4 @@
-/** The reference page: Scalar's bundle under a policy that lets no inline script, no eval and no foreign style sheet pass. */
+/** The reference page: Scalar's bundle under a content policy without inline scripts, eval or foreign style sheets. */
 import { contentPolicy } from '../http/page-headers.ts';
 
 const configuration = JSON.stringify({
@@ -31,7 +31,7 @@ export const docsPage = (nonce: string): string => `<!doctype html>
 </html>
 `;
 
-/** Runs before the bundle, which adds styles from its script and tests for eval. */
+/** Runs before the bundle, which adds styles by script and tests for eval. */
 export const docsSetup = `const { nonce } = document.currentScript;
 const createElement = document.createElement;
 document.createElement = (name, options) => {
@@ -52,7 +52,7 @@ export const docsPolicy = (nonce: string): string =>
   contentPolicy({
     'script-src': "'self'",
     'style-src': `'self' 'nonce-${nonce}'`,
-    // The icons in the bundle are pieces of HTML with style attributes.
+    // The bundle's icons are HTML with style attributes.
     'style-src-attr': "'unsafe-inline'",
     'img-src': "'self' data: blob:",
     'font-src': "'self' data:",

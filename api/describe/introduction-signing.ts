@@ -45,7 +45,7 @@ ${table(
   ['`iss`', 'your partner id'],
   ['`aud`', `\`${config.userTokenAudience}\``],
   ['`customer`', 'your name for the customer: any text'],
-  ['`iat`, `exp`', `when it was made and when it ends, at most ${number(MAX_TOKEN_SECONDS)} seconds later`],
+  ['`iat`, `exp`', `issued at and expires at, at most ${number(MAX_TOKEN_SECONDS)} seconds apart`],
 )}
 
 All claims are required. Sign on your server, never in a browser: the secret can act for all of your customers. A replaced key works

@@ -29,11 +29,11 @@ To poll cheaply, send the \`ETag\` of the last response in \`If-None-Match\`: 30
 load shows its progress. Instead of polling, open \`/v1/marketplace/import/events\` or \`/v2/firstparty/audience/events\`
 (server-sent events), or register a webhook.`;
 
-/** Without its checksum the file would run all the same, so a wrong one stops here. */
+/** A corrupt file might still run, so the command stops at a wrong checksum. */
 const commandLine = ({ publicUrl = '<base_url>' }: Described) => `
 ## Command line
 
-The service brings its own command line: one file, which needs Node 20.19 or newer and nothing else. Install it, and log in:
+The service serves its own command line: one file, which needs only Node 20.19 or newer. Install it, and log in:
 
 \`\`\`text
 curl -fsS ${publicUrl}/cli -o headrace
@@ -50,15 +50,15 @@ const authentication = (config: Described) => `
 
 Every call needs your API key: \`Authorization: Bearer <API_KEY>\`. If the key is missing, malformed, unknown or revoked, the
 response is 401 \`unauthorized\`; after it has expired, 401 \`key_expired\`. Ask for a new key before that: the old one stays valid
-for a while (one day unless agreed otherwise), so that you can switch without a gap.
+during the overlap (one day unless agreed otherwise), so that you can switch without a gap.
 
 A key has scopes: \`read\` for every GET and for computing a report, \`import\` to queue imports and deletions, \`audience\` to create and
 change audiences, \`webhook\` together with \`read\` for webhooks, which carry what a GET returns. A key without the scopes of an operation
 gets 403 \`insufficient_scope\`. While your access is suspended, every call gets 403 \`partner_suspended\`; accepted jobs still run.
 
-Audience calls also accept \`x-user-token: <USER_TOKEN>\`, the token of one of your customers. With it, the audiences that you create
-belong to that customer, and you can see and change only that customer’s audiences. Without it, you can see and change all of your
-audiences. If the token is invalid, expired or for another partner, the response is 401.
+Audience calls also accept \`x-user-token: <USER_TOKEN>\`, the token of one of your customers. With it, audiences that you create belong
+to that customer, and you see and change only that customer’s audiences. Without it, you see and change all of your audiences. If the
+token is invalid, expired or for another partner, the response is 401.
 
 A resource that belongs to another partner or customer gives 404, as if it did not exist.
 
@@ -77,7 +77,8 @@ const files = (config: Described) => `
 ## Files
 
 Files are UTF-8 text with one row per line. Columns are separated by comma, tab, semicolon or pipe. A header line is optional
-and detected. Spaces around a column are ignored. Files that end in \`.gz\` are unpacked; for an import of a prefix, if \`compressed\` is \`auto\`. The first column is the device identifier: 32 hex digits in 8-4-4-4-12 form, in upper or lower case.
+and detected. Spaces around a column are ignored. Files that end in \`.gz\` are unpacked (for an import of a prefix: if \`compressed\` is
+\`auto\`). The first column is the device identifier: 32 hex digits in 8-4-4-4-12 form, in upper or lower case.
 
 - **Marketplace import**: the identifier, then one or more keys, each in a column of its own. \`key_type\` says whether they are
   attribute_ids or partner_foreign_keys. With \`key_type\` 1:
@@ -94,30 +95,30 @@ and detected. Spaces around a column are ignored. Files that end in \`.gz\` are 
 
 A file is loaded completely or not at all. It fails when more than ${number(config.maxInvalidShare * 100)}% of its rows are invalid. The other files of the
 job are still loaded, and the job ends with status 3. \`…/rejects\` lists the rejected rows, up to ${number(config.rejectsPerFile)} per file (the last
-one says how many more there were), for ${number(config.retentionDaysRejects)} days after the end of the job. Imports and deletions are listed for ${number(config.retentionDaysJobs)} days after their end; loads of an
-audience at least until it is cleared.`;
+one says how many more there were), for ${number(config.retentionDaysRejects)} days after the end of the job. Imports and deletions are listed for
+${number(config.retentionDaysJobs)} days after their end; loads of an audience at least until it is cleared.`;
 
 const words = `
 ## Audience terms
 
 - **Generation**: starts at 1; every clear starts the next one and cancels the loads of earlier ones. The audience shows only the
   current generation.
-- **Matched**: \`matched_devices\` have a marketplace attribute as of \`matched_at\`. A load matches the devices that it adds; a report counts
-  all of them anew, and the audience then shows the same number (\`matched_by\`).
+- **Matched**: \`matched_devices\` have a marketplace attribute as of \`matched_at\`. A load matches the devices that it adds; a report
+  recounts all devices, and the audience then shows the same number (\`matched_by\`).
 - **Cleared**: \`cleared_at\` is the time of the last clear; loads from before it have \`cleared: true\`.
 - **Segment**: \`default_warehouse_segment_id\` names the audience in links to the console. It is assigned once and never changes.
 - **Composition**: the report on its devices by marketplace attribute, by event, and by overlap with your other audiences. It is computed
-  on request; \`current\` says whether anything has changed since.
+  on request; \`current\` is false if something has changed since.
 
 ## Who sees what
 
 The marketplace is shared. An attribute is \`public\`, unless you make it \`private\`: its name, your name and its share may appear in the
-reports of every partner and customer. A private one appears in your own reports, and not in those of your customers
+reports of every partner and customer. A private attribute appears in your own reports, but not in those of your customers
 (\`PATCH /v1/marketplace/attribute/<id>\`). \`matched_devices\` counts both. A report leaves out attributes that no device of the audience
 has; \`attributes=own\` limits it to yours.
 
 With a privacy floor (\`floor\` in the report), smaller numbers are hidden, attributes and overlaps with fewer devices are left out, and
-a smaller audience shows only its size. It does not protect against comparing reports before and after a change.`;
+a smaller audience shows only its size. The floor does not protect against comparing reports before and after a change.`;
 
 const order = `
 ## Order and status
@@ -135,8 +136,8 @@ const repeat = `
 ## Retrying a request
 
 Send a unique \`Idempotency-Key\` with POST, PATCH, PUT and DELETE. If you did not get the response, send the same request with
-the same key: within 24 hours you get the first response again, and the request is carried out only once. The same key with a
-different request gets 409. After 429 and 503, wait for the number of seconds in \`Retry-After\`.`;
+the same key: within 24 hours you get the first response again, and the request takes effect only once. The same key with a different
+request gets 409. After 429 and 503, wait for the number of seconds in \`Retry-After\`.`;
 
 export const introduction = (config: Described): string =>
   [

@@ -15,7 +15,7 @@ import {
 import { introduction } from './introduction.ts';
 import type { Described } from './introduction-limits.ts';
 
-/** The problems that follow from what an operation is. */
+/** The problems implied by the kind of operation. */
 const ofAll: ProblemCode[] = [
   'bad_request',
   'request_timeout',

@@ -45,7 +45,7 @@ const types = [REGISTRY_TYPE, 'application/vnd.schemaregistry+json', 'applicatio
 
 const parameter = ({ query }: Context, name: string): string | undefined => [query[name]].flat()[0];
 
-/** The part that `offset` and `limit` ask for; clients send a limit of -1 for all. Nothing here was ever deleted. */
+/** Applies `offset` and `limit`; clients send a limit of -1 for all. Nothing is ever deleted, so `deletedOnly` finds nothing. */
 function page<T>(ctx: Context, all: T[]): T[] {
   if (parameter(ctx, 'deletedOnly') === 'true') return [];
   const offset = Math.max(0, Number(parameter(ctx, 'offset')) || 0);
@@ -68,7 +68,7 @@ const errors = [
   new RegistryProblem(50001, 'Internal error'),
   new RegistryProblem(50301, 'A backend did not respond in time. Retry shortly.'),
 ];
-/** Which of them an operation gives, by the parameters in its path. */
+/** The causes that an operation can return, by the parameters in its path. */
 const causes: Record<number, string | undefined> = {
   40401: 'subject',
   40402: 'version',
@@ -137,7 +137,7 @@ export function registryOperations(config: Pick<Config, 'topicPrefix'>): Operati
   const places = (ctx: Context) => ofId(ctx).map(({ subject, version }) => ({ subject, version }));
   const level = { compatibilityLevel: compatibility };
   const mode = { mode: 'READONLY' };
-  /** The same for every known subject and version. */
+  /** Returns the same value for every known subject and version. */
   const sameForAll = (find: (ctx: Context) => unknown, value: unknown) => (ctx: Context) => {
     find(ctx);
     return value;

@@ -32,7 +32,7 @@ const indexed = z.looseObject({
   ),
 });
 
-/** Only the browser bundle in this package is used; the package @scalar/api-reference itself would install 230 MB of modules. */
+/** Uses only the browser bundle of this package; @scalar/api-reference itself would install 230 MB of modules. */
 const bundle = async () => {
   const entry = createRequire(import.meta.url).resolve('@scalar/fastify-api-reference');
   return readFile(join(dirname(entry), 'js/standalone.js'));

@@ -1,5 +1,5 @@
 /**
- * Amends entries that were reported as not found but whose devices appeared in a load later. The load left the devices out, and their
+ * Amends entries that were reported as not found and whose devices came with a later load. The load suppressed the devices, and their
  * status becomes "deleted". The whole amendment is stored before its first step.
  */
 import { Binary } from 'mongodb';
@@ -11,7 +11,7 @@ import { UPLOAD_HEADER, withSuffix } from './list-files.ts';
 
 type Deps = Pick<SessionDeps, 'store' | 'platform' | 'erasure' | 'say'>;
 
-/** What is known of a digest that has arrived: its first bytes. */
+/** The stored prefix of an arrived digest. */
 const ARRIVAL_BYTES = 16;
 const splitDigests = (digests: Buffer): Buffer[] =>
   Array.from({ length: digests.length / ARRIVAL_BYTES }, (_, n) =>
@@ -59,7 +59,7 @@ async function planAmendment(store: DropStore, arrivals: Uint8Array[]): Promise<
       )
         places.push(n);
     if (places.length === 0) continue;
-    // Of its amendment and its place in it: no other file has this name.
+    // From the amendment's id and the file's index: unique.
     const suffix = `a${_id.toString(36)}x${files.length.toString(36)}`;
     files.push({
       name: withSuffix(name, suffix),
@@ -78,7 +78,7 @@ async function planAmendment(store: DropStore, arrivals: Uint8Array[]): Promise<
   };
 }
 
-/** Undefined: the platform takes no amendment now; the next session sends it. */
+/** Undefined: the platform takes no amendment now, and the next session sends it. */
 async function carryOut(
   { store, platform, erasure, say }: Deps,
   { _id, files, digests }: DropAmendmentDocument,

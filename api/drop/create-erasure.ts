@@ -1,4 +1,4 @@
-/** The suppression list and the operator's requests, as a session with DROP uses them. */
+/** The suppression list and the operator's privacy requests, for a DROP session. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PrivacyRequest } from '../../pipeline/accept/new-job.ts';
 import { canonicalForms } from '../../pipeline/formats/identifier.ts';
@@ -32,7 +32,7 @@ export function createErasure(deps: Dependencies): Erasure {
     },
 
     async settle() {
-      // Loads that are being merged may have read the list before.
+      // Decided loads may have read the list before it changed.
       const slots = await counters.slotCount();
       for (const space of new Set((await jobs.decidedLoads()).map(spaces.of)))
         for (let slot = 0; slot < slots; slot++) await sets.fence({ space, slot });

@@ -1,6 +1,6 @@
 /**
- * listed → deleted: finds the stored devices of the batch's entries, deletes them and decides every status. That an entry matched is
- * durable before its device is deleted: a repeated run would no longer find the device.
+ * listed → deleted: finds the stored devices of the batch's entries, deletes them and decides every status. A match is stored before
+ * its device is deleted, because a repeated run would no longer find the device.
  */
 import { createDigestTable } from '../../pipeline/formats/digest-table.ts';
 import { type DropBatchDocument, DropStatus } from '../../schemas/drop-documents.ts';
@@ -11,7 +11,7 @@ import { faultPoint } from './fault-points.ts';
 
 type Deps = Pick<SessionDeps, 'store' | 'erasure' | 'sets' | 'progress' | 'say'>;
 
-/** About 400 MB with their table; a larger batch takes a pass for each. */
+/** About 400 MB with their table; a larger batch takes several passes. */
 const DIGESTS_PER_PASS = 10_000_000;
 
 export async function deleteMatches(deps: Deps, batch: DropBatchDocument): Promise<DropBatchDocument> {
@@ -43,7 +43,7 @@ async function* groupsOf(parts: AsyncIterable<DropEntries>): AsyncGenerator<Drop
   if (group.length > 0) yield group;
 }
 
-/** The statuses of the parts of a group, in one array, and which of them must be written. */
+/** The statuses of a group's parts in one array, and which parts must be written. */
 async function createStatuses(store: Deps['store'], parts: { part: DropPart; count: number }[]) {
   const all = undecided(parts.reduce((sum, { count }) => sum + count, 0));
   const spans: { part: DropPart; from: number; to: number; isChanged: boolean }[] = [];
@@ -127,7 +127,7 @@ async function matchGroup(
   });
   for (const [n, first] of wanted.repeated) statuses.set(n, statuses.all[first]!);
   await isBusy;
-  // A device in several spaces is requested again at most once: it is deleted by then, or will be.
+  // A device in several spaces may be requested twice, which is harmless.
   await removeFound();
   for (let n = 0; n < statuses.all.length; n++)
     if (statuses.all[n] === DropStatus.undecided) statuses.set(n, DropStatus.notFound);

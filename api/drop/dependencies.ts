@@ -1,28 +1,28 @@
-/** What a session with DROP needs. */
+/** Dependencies of a DROP session. */
 import type { DeviceSets } from '../../pipeline/sets/device-sets.ts';
 import type { DropStore } from '../stores/drop.ts';
 import type { DropPlatform } from './platform.ts';
 
-/** Of the suppression list and of the operator's requests. Everything may be repeated. */
+/** The suppression list and the operator's privacy requests. Every method is idempotent. */
 export interface Erasure {
-  /** Fails unless deletions can be accepted: a batch that could not be answered must not be opened. */
+  /** Fails unless deletions can be accepted: otherwise the batch must not be opened. */
   requireReady(): Promise<void>;
-  /** Puts the digests of a batch on the list. */
+  /** Adds the digests of a batch to the list. */
   suppress(digests: Uint8Array, batch: number): Promise<void>;
-  /** When it resolves, no load brings in a device that was listed before. */
+  /** Resolves when every load in flight respects the current list. */
   settle(): Promise<void>;
-  /** Takes digests from the list, as far as sessions have put them there. */
+  /** Removes digests from the list, if DROP sessions added them. */
   restore(digests: Uint8Array): Promise<void>;
-  /** Queues the deletion of up to MAX_DEVICES devices, in the order of jobs, and gives its request. */
+  /** Queues the deletion of up to MAX_DEVICES devices as a job, and returns its request id. */
   remove(devices: Uint8Array, batch: number): Promise<number>;
-  /** Until everything is deleted. */
+  /** Resolves when all of them have deleted their devices. */
   waitFor(requests: readonly number[]): Promise<void>;
-  /** Some that were listed by their digests and that loads have brought since: the first 16 bytes of each digest. */
+  /** Listed devices that came with later loads: the first 16 bytes of each digest. */
   arrivals(limit: number): Promise<Uint8Array[]>;
   forgetArrivals(digests: readonly Uint8Array[]): Promise<void>;
 }
 
-/** Of one request. */
+/** Per request. */
 export const MAX_DEVICES = 50_000;
 
 export interface SessionDeps {
@@ -31,8 +31,8 @@ export interface SessionDeps {
   erasure: Erasure;
   sets: Pick<DeviceSets, 'match'>;
   brokerId: string | undefined;
-  /** For people. */
+  /** Prints a message. */
   say(text: string): void;
-  /** A long step, as far as it is. */
+  /** Prints the progress of a long step. */
   progress(what: string, done: number, of: number): void;
 }

@@ -1,4 +1,4 @@
-/** The fault points of a session with DROP, in their order: a test kills it at each of them. */
+/** The fault points of a DROP session, in order: a test kills it at each of them. */
 import { type Reach, faultPoint as reach } from '../../pipeline/engine/fault-points.ts';
 
 export const dropPoints = [

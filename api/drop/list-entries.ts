@@ -1,4 +1,4 @@
-/** read → listed: from now on no load brings in a device of the batch. Those whose people have withdrawn their request may come again. */
+/** read → listed: from now on every load suppresses the devices of the batch. Devices of withdrawn requests are unlisted. */
 import { DIGEST_BYTES } from '../../pipeline/formats/device-digest.ts';
 import { type DropBatchDocument, DropStatus } from '../../schemas/drop-documents.ts';
 import { countOf, digestAt, idAt, undecided } from '../stores/drop.ts';
@@ -7,12 +7,12 @@ import { faultPoint } from './fault-points.ts';
 
 type Deps = Pick<SessionDeps, 'store' | 'erasure' | 'progress'>;
 
-/** 500,000 entries: each change of the list rewrites what describes it. */
+/** 500,000 entries, because each change of the list rewrites its manifest. */
 const PARTS_AT_ONCE = 25;
 
 const isDigest = (digest: Buffer) => !digest.equals(Buffer.alloc(DIGEST_BYTES));
 
-/** Those of a part that are digests. */
+/** A part's digests, without placeholders. */
 function onlyDigests(digests: Buffer): Buffer {
   const whole: Buffer[] = [];
   for (let n = 0; n < digests.length / DIGEST_BYTES; n++)
@@ -64,7 +64,7 @@ async function withdrawEntries({ store, erasure }: Deps, batch: DropBatchDocumen
     for (let n = 0; n < statuses.length; n++) {
       if (!ids.has(idAt(stored, n))) continue;
       gone.set(digestAt(digests, n).toString('latin1'), digestAt(digests, n));
-      // Of this batch, the platform still wants a status.
+      // The platform still wants statuses for this batch.
       if (part.batch === batch._id) continue;
       count++;
       isChanged ||= statuses[n] !== DropStatus.withdrawn;
@@ -84,7 +84,7 @@ async function withdrawEntries({ store, erasure }: Deps, batch: DropBatchDocumen
   return count;
 }
 
-/** Tells the parts of MAID lists from those of removed entries. */
+/** The files of MAID lists, as opposed to those of removed entries. */
 async function maidFiles(store: Deps['store']) {
   const lists = new Map<string, boolean>();
   for (const { _id, files } of await store.list(0))

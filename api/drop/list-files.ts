@@ -30,12 +30,12 @@ export class ListError extends Error {
 
 export interface ListRow {
   id: string;
-  /** Undefined: it is no digest, so nothing can match it. */
+  /** Undefined: not a digest, so nothing can match it. */
   digest: Buffer | undefined;
   list: string | undefined;
 }
 
-/** Takes a file as it arrives, in pieces. */
+/** Takes a file in chunks. */
 export function createListReader(name: string, onRow: (row: ListRow) => void) {
   const isRemoved = listOf(name) === 'Removed';
   const expected = isRemoved ? headers.removed : headers.list;
@@ -46,7 +46,7 @@ export function createListReader(name: string, onRow: (row: ListRow) => void) {
   function takeLine(line: string): void {
     if (line === '') return;
     if (!hasHeader) {
-      // A byte-order mark is no part of the header.
+      // Without a byte-order mark.
       if (line.replace(/^\uFEFF/, '') !== expected)
         throw new ListError(`${name} begins with ${JSON.stringify(line.slice(0, 40))}, not ${expected}`);
       hasHeader = true;
@@ -72,7 +72,7 @@ export function createListReader(name: string, onRow: (row: ListRow) => void) {
       rest = lines.pop()!;
       for (const line of lines) takeLine(line.endsWith('\r') ? line.slice(0, -1) : line);
     },
-    /** How many rows have no id that could be answered. */
+    /** Returns the number of rows without a valid id, which get no status. */
     end(): number {
       takeLine(rest.trimEnd());
       if (!hasHeader) throw new ListError(`${name} is empty: it has no header`);

@@ -1,14 +1,14 @@
-/** The platform's HTTP API, documentation 1.2.0: what it answered, as values. Waits where it says so, as long as that makes sense. */
+/** The platform's HTTP API (documentation 1.2.0). Expected refusals are values. Honours Retry-After, up to a limit. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CommandFailed } from '../../pipeline/runtime/errors.ts';
 import { tuning } from '../../schemas/tuning.ts';
 
 export type Sent =
   | { outcome: 'accepted' }
-  /** A file of this name was accepted before; perhaps it is this one, of which an earlier attempt had no answer. */
+  /** A file of this name was accepted before, possibly by an earlier attempt whose response was lost. */
   | { outcome: 'repeated'; isPerhapsThis: boolean }
   | { outcome: 'rejected'; message: string }
-  /** No batch waits for statuses; or, of an amendment, not now. */
+  /** No batch waits for statuses; for an amendment: not now. */
   | { outcome: 'conflict'; message: string; isPerhapsThis: boolean };
 
 type Downloaded =
@@ -31,7 +31,7 @@ interface Options {
 }
 
 const TRIES = 6;
-/** How long a download may be prepared before the next run asks again. */
+/** Max wait for a download to be prepared; the next run asks again. */
 const PREPARING_MS = 30 * 60_000;
 const DEFAULT_WAIT_S = { 202: 60, 429: 30 };
 const MAX_WAIT_S = 600;
@@ -53,7 +53,7 @@ export function isClosed(time: Date, opensAt: number): boolean {
 const failed = (code: string, message: string, cause?: unknown) =>
   new CommandFailed(code, message, cause === undefined ? {} : { cause });
 
-/** Its own words, without what a terminal or a log should not see. */
+/** The platform's own message, cut to MAX_MESSAGE. */
 async function messageOf(response: Response): Promise<string> {
   const text = await response.text().catch(() => '');
   try {
@@ -78,7 +78,7 @@ export function createDropPlatform({
 }: Options) {
   const base = url.replace(/\/$/, '');
 
-  /** Repeats what the platform asks to repeat. What it may have done already, the caller can tell from the answer. */
+  /** Retries as the platform asks. `isPerhapsDone`: an earlier attempt may have succeeded. */
   async function request(path: string, init: () => RequestInit) {
     let isPerhapsDone = false;
     for (let attempt = 1; ; attempt++) {

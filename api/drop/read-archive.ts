@@ -1,4 +1,4 @@
-/** The files of a ZIP archive that comes in pieces, in their order. Nothing of it is held but the piece at hand. */
+/** Streams the files of a ZIP archive, in order. Holds only the current chunk. */
 import { Unzip, UnzipInflate } from 'fflate';
 import { ListError } from './list-files.ts';
 
@@ -11,7 +11,7 @@ const END = Buffer.from([0x50, 0x4b, 5, 6]);
 const END_BYTES = 22;
 const MAX_COMMENT = 0xffff;
 
-/** `open` gives what takes a file's content, or undefined to leave the file out. After each piece, `settle` may write what was read. */
+/** `open` returns the consumer of a file's content, or undefined to skip the file. After each chunk, `settle` may write what was read. */
 export async function readArchive(
   pieces: AsyncIterable<Uint8Array>,
   open: (name: string) => ArchivedFile | undefined,
@@ -48,9 +48,9 @@ export async function readArchive(
     tail = Buffer.concat([tail, piece]).subarray(-(END_BYTES + MAX_COMMENT));
     await settle();
   }
-  // The directory at the end says how many there are: an archive that was cut short has none.
+  // The directory at the end has the number of files; a truncated archive has no directory.
   const end = tail.lastIndexOf(END);
-  if (end < 0 || end + END_BYTES > tail.length) throw new ListError('the archive is not a whole ZIP file');
+  if (end < 0 || end + END_BYTES > tail.length) throw new ListError('the archive is not a complete ZIP file');
   const expected = tail.readUInt16LE(end + 10);
   if (files !== expected || ended !== files)
     throw new ListError(`the archive has ${expected} files, and ${ended} of them could be read`);

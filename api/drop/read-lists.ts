@@ -11,7 +11,7 @@ import { PIECE_BYTES } from './store-archive.ts';
 
 const NO_DIGEST = Buffer.alloc(DIGEST_BYTES);
 
-/** Fills parts of entries, and gives those that are full. */
+/** Packs entries into parts, and returns full parts. */
 function createPacker(batch: number, file: number, { keepsDigests }: { keepsDigests: boolean }) {
   let ids: string[] = [];
   let digests: Buffer[] = [];
@@ -39,7 +39,7 @@ function createPacker(batch: number, file: number, { keepsDigests }: { keepsDige
   };
 }
 
-/** Removed entries of other lists do not concern this service. */
+/** Removed entries matter only if they come from a MAID list. */
 const concerns = (file: DropFile, { list }: ListRow) => file.list !== 'Removed' || list === 'MAID';
 
 export async function readLists(
@@ -54,7 +54,7 @@ export async function readLists(
   function open(name: string) {
     const list = listOf(name);
     if (!list) {
-      say(`${name} is no list of DROP: left out`);
+      say(`${name} is not a DROP list: skipped`);
       return undefined;
     }
     if (brokerId !== undefined && brokerOf(name) !== brokerId)
@@ -86,7 +86,7 @@ export async function readLists(
     if (!(error instanceof ListError)) throw error;
     throw new CommandFailed(error.code, `batch ${_id}: ${error.message}`, { cause: error });
   }
-  if (unreadable > 0) say(`${unreadable} rows have no id that could be answered`);
+  if (unreadable > 0) say(`rows without a valid id, which get no status: ${unreadable}`);
   const read = await store.update(_id, { state: 'read', files, unreadable });
   faultPoint('drop:after-read');
   await store.removeArchive(_id);

@@ -1,7 +1,7 @@
 /**
- * One session with DROP: what an earlier run left is finished, then a batch is downloaded, its devices are kept out and deleted, and
- * every entry is answered. The batch's state says what is durable (schemas/drop-documents.ts); each step starts from one state, may be
- * repeated, and ends in the next. Nothing is asked of the platform that was not written down before.
+ * A DROP session: finishes what an earlier run left, then downloads a batch, suppresses and deletes its devices, and uploads a status
+ * for every entry. The batch's state says what is stored (schemas/drop-documents.ts); each step leads from one state to the next and is
+ * idempotent. Every request to the platform is recorded before it is sent.
  */
 import { CommandFailed } from '../../pipeline/runtime/errors.ts';
 import type { DropBatchDocument, DropState } from '../../schemas/drop-documents.ts';
@@ -14,7 +14,7 @@ import { readLists } from './read-lists.ts';
 import { storeArchive } from './store-archive.ts';
 import { uploadStatuses } from './upload-statuses.ts';
 
-/** The step that leads out of each state. */
+/** The step out of each state. */
 const steps: Record<
   Exclude<DropState, 'complete'>,
   (deps: SessionDeps, batch: DropBatchDocument) => Promise<DropBatchDocument>
@@ -28,7 +28,7 @@ const steps: Record<
 
 interface SessionOutcome {
   batch: DropBatchDocument;
-  /** Entries of earlier batches that were reported as deleted now. */
+  /** Entries of earlier batches whose status was amended to deleted. */
   amended: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * requested → stored: downloads the archive. The platform gives it once, so every piece is durable before the next one is taken, and
- * nothing else is done with it meanwhile.
+ * requested → stored: downloads the archive. The platform serves it only once, so each piece is stored before the next is read, and
+ * unpacking is a later step.
  */
 import { CommandFailed } from '../../pipeline/runtime/errors.ts';
 import type { DropBatchDocument } from '../../schemas/drop-documents.ts';
@@ -15,7 +15,7 @@ export async function storeArchive(
 ): Promise<DropBatchDocument> {
   const downloaded = await platform.download();
   if (downloaded.outcome === 'nothing') {
-    say('nothing is new');
+    say('nothing new to download');
     return store.update(_id, { state: 'complete', completedAt: new Date() });
   }
   if (downloaded.outcome === 'preparing')

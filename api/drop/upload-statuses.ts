@@ -1,6 +1,6 @@
 /**
- * deleted → complete: uploads the status of every entry. There is no idempotency key, but the platform accepts a file name once: a name
- * is written down before it is sent, and one that may have arrived is sent again under the same name.
+ * deleted → complete: uploads the status of every entry. The platform has no idempotency key, but accepts a file name only once: a name
+ * is recorded before the upload, and an upload without a response is repeated under the same name.
  */
 import { CommandFailed } from '../../pipeline/runtime/errors.ts';
 import { type DropBatchDocument, DropStatus, type DropUpload } from '../../schemas/drop-documents.ts';
@@ -16,7 +16,7 @@ type Deps = Pick<SessionDeps, 'store' | 'platform' | 'say' | 'progress'>;
 const ROWS_PER_FILE = 25 * PART_ENTRIES;
 const MAX_REJECTIONS = 3;
 
-/** Lists without entries, and removed entries, want no answer. */
+/** Empty lists and removed entries need no status. */
 function planUploads({ files }: DropBatchDocument): DropUpload[] {
   return files.flatMap(({ name, list, entries }, file) => {
     if (list === 'Removed') return [];
@@ -40,7 +40,7 @@ async function statusFile(store: DropStore, batch: number, { file, from, to }: D
   for await (const entries of store.entries(batch, file)) {
     const first = entries.part.number * PART_ENTRIES;
     if (first < from || first >= to) continue;
-    // Of lists that do not concern this service, nothing is stored: nothing was found.
+    // Other lists than MAID have no stored statuses: nothing was found.
     const statuses = await store.statuses(entries.part);
     for (let n = 0; n < countOf(entries); n++)
       rows.push(`${idAt(entries.ids, n)},${statuses?.[n] ?? DropStatus.notFound}`);
@@ -80,13 +80,13 @@ export async function uploadStatuses(deps: Deps, batch: DropBatchDocument): Prom
     progress('uploading', n + 1, uploads.length);
   }
   const complete = await store.update(batch._id, { state: 'complete', completedAt: new Date(), uploads });
-  // What later arrivals and withdrawals refer to stays.
+  // Later arrivals and withdrawals need the other entries.
   for (const [file, { list }] of batch.files.entries())
     if (list !== 'MAID') await store.removeEntries(batch._id, file);
   return complete;
 }
 
-/** Sends a file; what an earlier run may have sent counts as accepted if the platform knows it, or waits for nothing any more. */
+/** Uploads a file. A file that an earlier run may have uploaded counts as accepted if the platform knows it or waits for no statuses. */
 async function sendStatuses(
   { platform }: Deps,
   upload: DropUpload,
@@ -103,6 +103,6 @@ async function sendStatuses(
   if (mayHaveArrived || sent.isPerhapsThis) return sent;
   if (sent.outcome === 'repeated')
     return { outcome: 'rejected', message: `a file named ${upload.name} was uploaded by someone else` };
-  // Somebody has answered the batch in the portal: these statuses still hold, so they correct what was said there.
+  // The batch was answered in the portal: these statuses correct that answer.
   return platform.amend(withSuffix(upload.name, `${suffixOf(upload.name)}a`.slice(0, 10)), csv);
 }

@@ -9,7 +9,7 @@ import { isRegistryPath, REGISTRY_TYPE, RegistryProblem, registryBody } from './
 function toProblem(error: unknown): Problem | RegistryProblem {
   if (error instanceof Problem || error instanceof RegistryProblem) return error;
   if (isTransient(error)) return unavailable('A backend is unavailable. Retry shortly.', error);
-  return new Problem('internal', 'The error was logged. Quote the request id when you report it.', {
+  return new Problem('internal', 'The error was logged. Quote the request id when reporting it.', {
     cause: error,
   });
 }

@@ -1,4 +1,4 @@
-/** What a request changes, and its answer. api/jobs/idempotent.ts carries changes out. */
+/** What a request changes, and its answer. api/jobs/idempotent.ts applies changes. */
 import type { JobRequest } from '../../pipeline/accept/new-job.ts';
 import type { JobDocument } from '../../schemas/job-documents.ts';
 import type { Context } from './context.ts';

@@ -7,11 +7,11 @@ export interface RequestState {
   requestId: string;
   /** Set once the caller has been authenticated. */
   scope: Scope;
-  /** Of a session of a share link: the only audience that it may read. */
+  /** For sessions of a share link: the only audience they may read. */
   onlyAudience?: number;
-  /** The API key of the request or of its session; a session of a user token has none. */
+  /** The API key of the request or its session; none for a user token's session. */
   keyId?: string;
-  /** What that key allows; `read` without one. */
+  /** The scopes of that key; `read` without one. */
   keyScopes: readonly KeyScope[];
   /** Callers with the same name share a rate limit. */
   limitedAs: string;
@@ -20,7 +20,7 @@ export interface RequestState {
   /** Whether the caller still has access; long responses check every few seconds. */
   isStillAllowed(): Promise<boolean>;
   route?: string;
-  /** Its span, if it is traced. */
+  /** Its span, if traced. */
   traceparent?: string;
   /** When the request began, and the time spent in our own code and backends: reading the body does not count. */
   begunAt: number;

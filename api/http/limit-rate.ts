@@ -1,4 +1,4 @@
-/** A token bucket for each API key, and one for its sessions of the console: `perSecond` requests on average, bursts of up to `burst`. */
+/** A token bucket per API key, and one for all its console sessions: `perSecond` requests on average, bursts of up to `burst`. */
 import { LRUCache } from 'lru-cache';
 import type { Handler } from './context.ts';
 import { Problem } from './problem.ts';

@@ -17,7 +17,7 @@ export function createMetrics(): Metrics {
 
 const MAX_LOOK_MS = 1_500;
 
-/** Unfinished jobs, read at each scrape, so that the backlog shows even if no pipeline runs. */
+/** Unfinished jobs, read at each scrape: shows the backlog even if no pipeline runs. */
 export function exportJobs(
   metrics: Metrics,
   jobs: Pick<JobStore, 'unfinishedByPhase' | 'countStopped'>,
@@ -40,7 +40,7 @@ export function exportOldestDelivery(metrics: Metrics, seconds: () => Promise<nu
 
 const DAY_MS = 86_400_000;
 
-/** Sessions with DROP run as commands that end, so the API reports them. Where none was ever complete, one is due. */
+/** DROP sessions are short-lived commands, so the API exports their metrics. If none was ever completed, one is due. */
 export function exportDrop(
   metrics: Metrics,
   summary: () => Promise<{ last: Date | undefined; open: number; rejected: number }>,

@@ -9,7 +9,7 @@ type Observer = ReturnType<Metrics['requests']['labels']>;
 const MAX_SERIES = 1_000;
 const acceptable = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** What may queue a job; the others are many, and metrics tell enough of them. */
+/** Only requests that may queue a job: the rest are too many, and metrics cover them. */
 const isTraceable = ({ method }: Context) => method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS';
 
 export function createObserveRequests(log: Logger, metrics: Metrics, tracer: Tracer = noTracer): Middleware {

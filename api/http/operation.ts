@@ -23,19 +23,19 @@ interface Routed {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   path: string;
   /**
-   * public: anyone; console: pages of the console, with or without a session; partner: an API key; user: an API key, and a user token where one
-   * is sent. Checked before the body is read.
+   * public: anyone; console: pages of the console, with or without a session; partner: an API key; user: an API key, and a user token
+   * if one is sent. Checked before the body is read.
    */
   access: 'public' | 'console' | 'partner' | 'user';
-  /** The scopes that an API key needs, all of them. A session of the console needs a key with them; without a key it may `read`. */
+  /** An API key needs all of these scopes. A console session needs a key with them; without a key it has only `read`. */
   scopes: readonly KeyScope[];
-  /** What a session of a share link may read, of its own audience. */
+  /** Sessions of a share link may read this, for their own audience. */
   isShared?: true;
   /** Public routes ignore the query. */
   query?: z.ZodObject;
   body?: Body;
 }
-/** Whatever changes something takes an Idempotency-Key: api/jobs/idempotent.ts carries out what is prepared here. */
+/** Every change takes an Idempotency-Key: api/jobs/idempotent.ts applies what is prepared here. */
 export type Route = Routed & ({ handler: Handler } | { prepare(ctx: Context): Change | Promise<Change> });
 
 interface Description {
@@ -43,12 +43,12 @@ interface Description {
   tag: string;
   summary: string;
   description?: string;
-  /** Beyond those that follow from the kind of operation: user token, ETag, Idempotency-Key. */
+  /** In addition to those implied by the kind of operation: user token, ETag, Idempotency-Key. */
   headers?: z.ZodObject;
-  /** Of the path, unless they are ids. */
+  /** Path parameters that are not ids. */
   params?: z.ZodObject;
   responses: Responses;
-  /** Beyond those that follow from access, method, path and body. */
+  /** In addition to those implied by access, method, path and body. */
   problems?: readonly ProblemCode[];
   /** Instead of all problems. */
   errors?: Responses;

@@ -2,12 +2,12 @@
 import type { Config } from '../../schemas/config.ts';
 import type { Context } from './context.ts';
 
-/** In a page, unless `limit` is given. */
+/** Default page size. */
 export const LISTED = 100;
 
 type Query = { limit: number } & Record<string, string | number | undefined>;
 
-/** The page of which `found` has one entry too many if there is a next page, after this cursor and with the same filters. */
+/** Cuts `found`, which has one entry more than `limit` if there is a next page, and links that page with the same filters. */
 export function cutPage<T>(
   ctx: Context,
   address: string,
@@ -27,7 +27,7 @@ export function setNextPage(ctx: Context, address: string, { limit, cursor, ...f
   ctx.set('Link', `<${address}?${query}>; rel="next"`);
 }
 
-/** URLs in Location and Link: as partners see the API, possibly through a proxy with another host name. */
+/** URLs in Location and Link, as partners see the API: a proxy may have another host name. */
 export function createPublicAddress({ publicUrl }: Pick<Config, 'publicUrl'>) {
   const base = (publicUrl ?? '').replace(/(?<!\/)\/+$/, '');
   return (path: string) => base + path;

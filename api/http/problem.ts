@@ -2,7 +2,7 @@
 import { withoutIdentifiers } from '../../pipeline/formats/find-identifiers.ts';
 import { type FieldError, type ProblemCode, problems, problemType } from '../../schemas/problems.ts';
 
-/** What was sent is repeated, but no device is named: clients log what went wrong. */
+/** Repeats what was sent, but never a device identifier: clients log errors. */
 const nameNoDevice = (errors: FieldError[]): FieldError[] =>
   errors.map(({ path, message }) => ({
     path: withoutIdentifiers(path),

@@ -89,7 +89,7 @@ export function createReadBody(
     multipart: false,
     jsonTypes: ['application/json'],
     jsonLimit: limitBytes,
-    // Not strict: a bare number is valid JSON, and the schema explains better what is wrong with it.
+    // Not strict: a bare number is valid JSON, and the schema's error is clearer.
     jsonStrict: false,
     // koa-body does not parse DELETE bodies by default.
     parsedMethods: [HttpMethodEnum.POST, HttpMethodEnum.PUT, HttpMethodEnum.PATCH, HttpMethodEnum.DELETE],

@@ -1,4 +1,4 @@
-/** Errors of the schema registry, in the form and with the codes that clients of a Schema Registry know. */
+/** Errors of the schema registry, in the format and with the codes of Confluent's Schema Registry. */
 import type { Problem } from './problem.ts';
 
 export const REGISTRY_TYPE = 'application/vnd.schemaregistry.v1+json';

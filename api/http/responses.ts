@@ -1,4 +1,4 @@
-/** Responses as operations declare them. */
+/** Building blocks of the responses that operations declare. */
 import type { ResponseConfig } from '@asteasolutions/zod-to-openapi';
 import type { z } from 'zod';
 

@@ -27,7 +27,7 @@ export async function* jsonArray(
   yield text + tail;
 }
 
-/** One JSON value a line. */
+/** NDJSON: one JSON value per line. */
 export async function* jsonLines(items: AsyncIterable<unknown>): AsyncGenerator<string> {
   let text = '';
   for await (const item of items) {

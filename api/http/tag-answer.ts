@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Context } from './context.ts';
 
-/** A body that many requests share is hashed once. */
+/** Hashes a body shared by many requests once. */
 const known = new WeakMap<Buffer, string>();
 
 function tagOf(body: string | Buffer): string {
@@ -26,13 +26,13 @@ function has(ifNoneMatch: string, tag: string): boolean {
   });
 }
 
-/** Sends the tag, and nothing else to a client that has this version already. */
+/** Sets the ETag, and answers 304 if the client has this version. */
 export function answerTagged(ctx: Context, tag: string): void {
   ctx.set('ETag', tag);
   if (ctx.status === 200 && has(ctx.get('if-none-match'), tag)) ctx.status = 304;
 }
 
-/** A streamed response has no ETag, unless its handler knows one: its hash is only known after the headers were sent. */
+/** A streamed response has no ETag unless its handler sets one: its hash is known only after the headers were sent. */
 export function tagAnswer(ctx: Context): void {
   const { body } = ctx;
   if (ctx.res.hasHeader('ETag')) return;

@@ -1,4 +1,4 @@
-/** Validation of bodies, queries and ids. Everything that is wrong is reported, unknown fields by name. */
+/** Validates bodies, queries and ids. Reports all errors at once, unknown fields by name. */
 import type { z } from 'zod';
 import type { FieldError, ProblemCode } from '../../schemas/problems.ts';
 import type { Context } from './context.ts';
@@ -6,7 +6,7 @@ import { notFound, Problem } from './problem.ts';
 
 const MAX_ERRORS = 100;
 
-/** zod does not tell a missing field from one of the wrong type, so this looks at the value. */
+/** zod does not distinguish a missing field from one of the wrong type, so this looks at the value. */
 const isMissing = (value: unknown, path: PropertyKey[]): boolean =>
   path.length > 0 &&
   path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], value) ===

@@ -92,7 +92,7 @@ export function createAcceptQueue(deps: Dependencies) {
     const now = new Date();
     while (rest.length > 0) {
       const highest = known ?? (await jobs.highestNumber());
-      // After the number, and again for another one: an earlier job that deletes an attribute has raised the sequence before.
+      // Read after each number: an earlier job that deletes an attribute has raised the sequence by then.
       const asOf = await counters.attributeSequence();
       if (late()) throw new NotAccepted('MongoDB responded too late');
       const documents = rest.map(({ request }, i) => numbered(request, highest + 1 + i, asOf, now));
@@ -138,7 +138,7 @@ export function createAcceptQueue(deps: Dependencies) {
     onPublished?.(documents);
   }
 
-  /** Returns why it failed. It may still succeed then. */
+  /** Returns the error if it failed; even then Kafka may have stored the messages. */
   async function publish(documents: JobDocument[], deadline: Deadline): Promise<NotAccepted | undefined> {
     const sending = send(documents);
     try {

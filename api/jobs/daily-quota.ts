@@ -24,7 +24,7 @@ export function createDailyQuota(usage: UsageStore, jobs: Pick<JobStore, 'hasTok
   const kept = new LRUCache<string, Promise<Usage>>({ max: MAX_KEPT, ttl: KEPT_MS });
 
   return {
-    /** A deletion loads nothing, and a job that exists is not accepted again. */
+    /** Does not apply to deletions, which load nothing, nor to a retry of an accepted request. */
     async check({ kind, partner, requestToken }: JobRequest, quotas: Required<PartnerQuotas>): Promise<void> {
       if (kind === 'delete' || kind === 'privacy' || !hasDailyQuota(quotas)) return;
       const now = Date.now();

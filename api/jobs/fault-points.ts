@@ -1,4 +1,4 @@
-/** The fault points of the API; those of webhooks are reached only where there are webhooks. */
+/** The fault points of the API; those of webhooks are reached only if there are webhooks. */
 import { type Reach, faultPoint as reach } from '../../pipeline/engine/fault-points.ts';
 
 export const apiPoints = [

@@ -85,7 +85,7 @@ export function createCarryOut(deps: Dependencies): (ctx: Context, change: Chang
   const opened = <T>(mark: IdempotencyDocument, value: Binary): T =>
     JSON.parse(unseal(secrets, value, contextOf(mark))) as T;
 
-  /** Stores the answer, unless a concurrent try has stored its own. Returns the one that stands. */
+  /** Stores the answer. Returns the one of a concurrent try if that was first. */
   async function keep(mark: IdempotencyDocument, answer: ApiResponse): Promise<ApiResponse> {
     const stored = await idempotency.storeAnswer(mark, sealed(mark, answer));
     faultPoint('api:after-keep-answer');
@@ -98,7 +98,7 @@ export function createCarryOut(deps: Dependencies): (ctx: Context, change: Chang
       throw unavailable('A backend did not respond in time. Retry shortly.', cause);
     });
 
-  /** The job that an earlier try has queued, or a new one. */
+  /** The job that an earlier try queued, or a new one. */
   async function jobOf(ctx: Context, change: QueueJob, { mark, isFirst }: Claim): Promise<Accepted> {
     const known = isFirst ? undefined : await jobs.findByToken(mark.token);
     if (!known) return accept(deps, ctx, { ...(await change.job()), requestToken: mark.token });
@@ -126,7 +126,7 @@ export function createCarryOut(deps: Dependencies): (ctx: Context, change: Chang
     throw unavailable('The request could not be queued. Retry shortly.');
   }
 
-  /** The intent that is stored, or a new one. */
+  /** The stored intent, or a new one. */
   async function intentOf<T>({ intend }: DirectChange<T>, mark: IdempotencyDocument): Promise<T> {
     if (mark.intent) return opened(mark, mark.intent);
     try {
@@ -170,7 +170,7 @@ async function accept(
   ctx: Context,
   request: JobRequest,
 ): Promise<Accepted> {
-  // Again: since the request was authenticated, its body may have taken long to arrive.
+  // Again: the body may have taken long to arrive after authentication.
   await knownPartners.refuseSuspended(request.partner);
   const quotas = quotasOf(await knownPartners.lookUp(request.partner), config);
   await dailyQuota.check(request, quotas);

@@ -51,7 +51,7 @@ export function createPendingJobs(jobs: Pick<JobStore, 'countPending' | 'hasToke
     requestToken !== undefined && (await jobs.hasToken(requestToken));
 
   return {
-    /** Reserves a place for a job of the partner; refuses it if there is none. A job that exists needs none. */
+    /** Reserves a place for a job of the partner, or refuses it. A retry of an accepted request needs no place. */
     async reserve(partner: string, max: number, requestToken?: string) {
       let tally = tallies.get(partner);
       if (!tally) {

@@ -1,4 +1,4 @@
-/** How far a job has come, from what dispatch records of it. */
+/** The progress of a job, as dispatch records it. */
 import type { JobStore } from '../../pipeline/stores/jobs/jobs.ts';
 import type { Config } from '../../schemas/config.ts';
 import { progress } from '../../schemas/http-progress.ts';
@@ -112,10 +112,10 @@ const loading = {
   ended_at: null,
   estimated_end_at: '2026-06-02T08:30:11.000Z',
 };
-/** What the OpenAPI document says about it, for imports and loads alike. */
+/** Its OpenAPI description, shared by imports and loads. */
 export const describedProgress = {
   description:
-    'Phase, rows and bytes done, jobs ahead of it, and an estimated end. Poll at most once per second.',
+    'Phase, rows and bytes done, jobs ahead in the queue, and an estimated end. Poll at most once per second.',
   responses: tagged(
     json(progress, 'The progress', {
       examples: {

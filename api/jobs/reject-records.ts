@@ -1,4 +1,4 @@
-/** Rejected rows of jobs: those stored per file, and the number of the others. */
+/** Rejected rows of jobs: the rows stored per file, and how many were not stored. */
 import type { ListedJob } from '../../pipeline/stores/jobs/jobs.ts';
 import type { FileDocument, JobDocument } from '../../schemas/job-documents.ts';
 import type { RejectsDocument } from '../../schemas/stage-documents.ts';
@@ -39,7 +39,7 @@ const toRecord = ({ path }: Rejecting, { line, code, raw, isCut }: Row) => ({
 });
 type RejectRecord = ReturnType<typeof toRecord> & { omitted?: number };
 
-/** Ordered by file and line, at most `perFile` of each file. The last row of a file says how many of it are missing. */
+/** Ordered by file and line, at most `perFile` per file. The last row of a file says how many were not stored. */
 export async function* rejectedRows(
   { files, rejects }: ApiStores,
   job: ListedJob,

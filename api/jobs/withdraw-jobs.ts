@@ -1,6 +1,6 @@
 /**
- * Withdraws jobs whose request is answered with an error, unless dispatch has claimed them, or another process is about to answer
- * a repetition of the request (stores/jobs/new-jobs.ts).
+ * Withdraws jobs whose request gets an error, unless dispatch has claimed them or another process is about to answer a retry of the
+ * request (stores/jobs/new-jobs.ts).
  */
 
 import { createRetry } from '../../pipeline/engine/retry.ts';
@@ -16,7 +16,7 @@ export function createWithdrawal(jobs: Pick<JobStore, 'withdraw'>, log: Logger) 
   const background = new Set<Promise<void>>();
 
   async function untilDone(documents: JobDocument[], inserting?: Promise<unknown>): Promise<void> {
-    // An insert that is still in flight would come after the withdrawal otherwise.
+    // Otherwise an insert in flight would land after the withdrawal.
     await inserting?.catch(() => {});
     const taken = await untilWithdrawn('withdraw jobs', () => jobs.withdraw(documents));
     if (taken.size > 0)

@@ -17,7 +17,7 @@ import type { StorageIssuer, StoragePartner } from './storage-issuer.ts';
 
 const PolicyName = 'headrace-prefix';
 
-/** IAM is one for all regions of a partition, and signs for this one. */
+/** IAM is global within a partition; requests are signed for this region. */
 const iamRegions: Record<string, string> = {
   aws: 'us-east-1',
   'aws-cn': 'cn-north-1',
@@ -57,7 +57,7 @@ export function createAwsIssuer(
     },
     async suspend({ storageUser: UserName }) {
       await iam.send(new DeleteUserPolicyCommand({ UserName, PolicyName })).catch((error: Error) => {
-        // It is suspended already.
+        // Already suspended.
         if (error.name !== 'NoSuchEntityException') throw error;
       });
     },

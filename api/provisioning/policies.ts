@@ -53,7 +53,7 @@ export function partnerStatements(
   ];
 }
 
-/** AWS has separate parts, with names of resources of their own. */
+/** AWS partitions, which have their own ARN prefixes. */
 const partitions = [
   [/^cn-/, 'aws-cn'],
   [/^us-gov-/, 'aws-us-gov'],

@@ -14,7 +14,7 @@ export function createPolicyLock(counters: Leases): Exclusive {
     const giveUp = performance.now() + PATIENCE_MS;
     while (!(await lease.take())) {
       if (performance.now() > giveUp)
-        throw new Error('timed out waiting for another process that holds the lock of the bucket policy');
+        throw new Error('timed out waiting for the lock of the bucket policy, which another process holds');
       await sleep(50 + Math.random() * 100);
     }
     return lease.hold(work);

@@ -1,4 +1,4 @@
-/** After HEADRACE_SECRET was changed: seals with it what is still sealed with an old one. */
+/** After a change of HEADRACE_SECRET: seals again whatever is still sealed with an old secret. */
 import { sealedWith, secretId } from '../../pipeline/runtime/seal.ts';
 import { openCredentials, sealCredentials } from '../../pipeline/sources/credentials.ts';
 import { StoreFailure } from '../../pipeline/sources/store-errors.ts';
@@ -11,7 +11,7 @@ import type { WebhookStore } from '../stores/webhooks.ts';
 export interface Rotation {
   /** Jobs whose credentials were sealed again. */
   resealed: number;
-  /** Jobs whose credentials no configured secret opens: they will end with `bad_credentials`. */
+  /** Jobs whose credentials no configured secret can open: they will end with `bad_credentials`. */
   unreadable: number[];
   /** Webhooks whose secrets were sealed again. */
   resealedWebhooks: number;
@@ -19,11 +19,11 @@ export interface Rotation {
   resealedTokenKeys: number;
   /** Keys that sign receipts. */
   resealedSigningKeys: number;
-  /** API keys that are hashed again when they are used next; until then they need the old secret. */
+  /** API keys that are rehashed at their next use; until then they need the old secret. */
   keysToCome: number;
 }
 
-/** May be repeated, and may run while the service does: a job that ends meanwhile keeps no credentials. */
+/** Idempotent. May run beside the service: a job that ends meanwhile keeps no credentials. */
 export async function rotateSecret(
   {
     jobs,

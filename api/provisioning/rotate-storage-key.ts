@@ -31,7 +31,7 @@ export async function rotateStorageKey(
   if (issuer.isManual)
     throw new ProvisioningError(
       'not_configured',
-      `HEADRACE_S3_ISSUER is manual: make other keys for ${partner.storageUser} in your storage`,
+      `HEADRACE_S3_ISSUER is manual: create new keys for ${partner.storageUser} in your storage`,
     );
   // Left by an interrupted rotation: its keys were never issued, and it may not exist.
   if (partner.nextStorageUser) await issuer.revoke(userOf(partner, partner.nextStorageUser)).catch(() => {});

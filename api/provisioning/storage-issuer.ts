@@ -10,18 +10,18 @@ export interface StoragePartner {
   storageUser: string;
 }
 
-/** To be done by the operator: create a user with this policy. */
+/** The operator must create a user with this policy. */
 interface ToIssue {
   policy: Policy;
 }
 
 export interface StorageIssuer {
-  /** Issues no keys: an operator makes them. */
+  /** Issues no keys: the operator creates them. */
   readonly isManual?: true;
   issue(partner: StoragePartner): Promise<StorageCredentials | ToIssue>;
   /** Revokes the credentials. Uploaded files stay. */
   revoke(partner: StoragePartner): Promise<void>;
-  /** Takes the rights away and gives them back; the keys stay the same. Absent where only an operator can do it. */
+  /** Withdraws and restores the rights; the keys stay the same. Absent if only the operator can do it. */
   suspend?(partner: StoragePartner): Promise<void>;
   resume?(partner: StoragePartner): Promise<void>;
 }

@@ -15,7 +15,7 @@ const REFUSED_MS = 5_000;
 const usersOf = ({ _id: id, prefix, storageUser, oldStorageUser }: PartnerDocument): StoragePartner[] =>
   [storageUser, oldStorageUser].flatMap((user) => (user ? [{ id, prefix, storageUser: user }] : []));
 
-/** False if the issuer cannot do it. */
+/** Returns false if the issuer cannot do it. */
 async function changeStorage(
   issuer: StorageIssuer,
   how: 'suspend' | 'resume',
@@ -29,7 +29,7 @@ async function changeStorage(
       'storage_failed',
       how === 'suspend'
         ? `the API refuses ${partner._id}, but its storage keys still work: ${(cause as Error).message}; repeat the command`
-        : `${partner._id} is still suspended: its storage keys could not be given back: ${(cause as Error).message}`,
+        : `${partner._id} is still suspended: its storage keys could not be enabled again: ${(cause as Error).message}`,
       { cause },
     );
   }
@@ -37,7 +37,7 @@ async function changeStorage(
 }
 
 /**
- * Accepted jobs run to their end unless they are cancelled: a waiting job would hold up the later ones.
+ * Accepted jobs run to their end unless cancelled: a waiting job would hold up later ones.
  */
 export async function suspendPartner(
   { partners, jobs }: Pick<ApiStores, 'partners' | 'jobs'>,

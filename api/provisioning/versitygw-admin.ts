@@ -1,4 +1,4 @@
-/** versitygw's users, by its administration interface: requests of its own, signed like those to S3. */
+/** Manages versitygw's users through its admin API; requests are signed like S3 requests. */
 import { Sha256 } from '@smithy/core/checksum';
 import { SignatureV4 } from '@smithy/signature-v4';
 import type { StorageCredentials } from '../../pipeline/sources/credentials.ts';

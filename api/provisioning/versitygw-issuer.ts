@@ -1,4 +1,4 @@
-/** versitygw: users by its administration interface, confined by the bucket's policy. */
+/** versitygw: users created through its admin API, confined by the bucket policy. */
 import { randomBytes } from 'node:crypto';
 import {
   DeleteBucketPolicyCommand,
@@ -75,7 +75,7 @@ export function createVersitygwIssuer(config: ConfigOf<'admin'>, exclusive: Excl
     },
     suspend: (partner) => change(partner, []),
     resume: (partner) => change(partner, partnerStatements(Bucket, partner, { named: true })),
-    // The policy first: it must not name a user that is not there.
+    // The policy first: it must not name a user that does not exist.
     async revoke(partner) {
       await change(partner, []);
       await admin.deleteUser(partner.storageUser);

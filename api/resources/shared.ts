@@ -1,4 +1,4 @@
-/** What all resources share: their dependencies, and the paths that several of them extend. */
+/** Shared by all resources: dependencies and common paths. */
 import type { Publisher } from '../../pipeline/kafka/publish.ts';
 import type { Logger } from '../../pipeline/runtime/log.ts';
 import type { Tracer } from '../../pipeline/runtime/traces.ts';
@@ -32,14 +32,14 @@ export interface Dependencies extends ApiStores {
 }
 
 export const importPath = '/v1/marketplace/import';
-/** What belongs to a partner as a whole. */
+/** Belongs to a partner as a whole. */
 export const marketplace = { tag: 'Marketplace import', access: 'partner' } as const;
 
 export const audiencePath = '/v2/firstparty/audience';
-/** What a user token can limit to one customer. */
+/** Can be limited to one customer by a user token. */
 export const firstparty = { tag: 'Audience ingest', access: 'user' } as const;
 
-/** The specification has audiences under two versions: every operation is identical to the one under `/v2`. */
+/** The specification has audiences under two versions, with identical operations. */
 export const underV1 = (operation: Operation): Operation => ({
   ...operation,
   path: operation.path.replace('/v2/', '/v1/'),

@@ -37,7 +37,7 @@ export function createApiKeyStore(db: Db) {
 
   const unknown = (id: string) => new ProvisioningError('unknown_key', `there is no API key hr_${id}`);
 
-  /** The key is only in the result: it is stored nowhere. */
+  /** Returns the key, which is stored nowhere. */
   async function create(
     secret: Uint8Array,
     partner: string,
@@ -64,7 +64,7 @@ export function createApiKeyStore(db: Db) {
   return {
     find: (id: string): Promise<ApiKeyDocument | null> => keys.findOne({ _id: id }),
 
-    /** A valid key with a hash of an old secret is rehashed: once all keys were used, the old secret can go. */
+    /** Rehashes a valid key from an old secret: once every key has been used, the old secret can be removed. */
     isKey(key: string, stored: ApiKeyDocument, secrets: readonly Uint8Array[]): boolean {
       const [current] = secrets as [Uint8Array];
       const secret = secretOfHash(secrets, key, stored);
@@ -79,15 +79,15 @@ export function createApiKeyStore(db: Db) {
       return secret !== undefined;
     },
 
-    /** Keys that are not known to be hashed with this secret. */
+    /** Keys not yet hashed with this secret. */
     countOthers: (secret: Uint8Array): Promise<number> =>
       keys.countDocuments({ revokedAt: null, secretId: { $ne: secretId(secret) } }),
 
     create,
 
     /**
-     * A key like the given one, which works at once; the given one expires at this time, if not sooner. Should the process die between
-     * the two writes, there is one more key, which nobody knows.
+     * Creates a copy of the given key, which works at once; the given key expires at `oldUntil` or sooner. A crash between the two
+     * writes leaves a key that nobody knows.
      */
     async rotate(secret: Uint8Array, given: string, oldUntil: Date, expiresAt?: Date) {
       const id = idIn(given);

@@ -12,7 +12,7 @@ export function createAuditStore(db: Db) {
   const entries = db.collection<AuditDocument>(collections.audit);
 
   return {
-    /** The times are the database's: the clocks of operators' machines may differ. */
+    /** Times are the database's, because the clocks of operators' machines may differ. */
     async begin(action: AuditedAction): Promise<ObjectId> {
       const _id = new ObjectId();
       await entries.updateOne(
@@ -23,7 +23,7 @@ export function createAuditStore(db: Db) {
       return _id;
     },
 
-    /** Names the partner, if it was not known before. */
+    /** Adds the partner, if it was unknown at `begin`. */
     async complete(_id: ObjectId, outcome: AuditedOutcome): Promise<void> {
       await entries.updateOne(
         { _id, outcome: 'intended' },

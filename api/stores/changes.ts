@@ -1,6 +1,6 @@
 /**
- * Changes of jobs and audiences, in the order of their writes, as soon as a majority has them. A position is the cluster time of a
- * change as 16 hex digits: it compares like the time, and means the same in every process.
+ * Change stream of jobs and audiences: majority-committed, in write order. A position is the cluster time of a change as 16 hex
+ * digits: positions sort by time, and mean the same in every process.
  */
 import { type ClientSession, type Db, MongoServerError, Timestamp } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
@@ -15,7 +15,7 @@ export interface Change {
 }
 
 export interface Changes {
-  /** Until it is closed, or MongoDB fails. */
+  /** Ends when closed, or when MongoDB fails. */
   each: AsyncIterable<Change>;
   /** No further change is earlier than this; undefined before MongoDB has answered. */
   position(): Position | undefined;
@@ -42,10 +42,10 @@ export const secondsBefore = (position: Position, seconds: number): Position => 
   return positionOf(new Timestamp({ t: Math.max(1, t - seconds), i: 0 }));
 };
 
-/** Resume tokens begin with the cluster time. One that does not is no reason to fail: the position then moves with changes only. */
+/** Resume tokens begin with the cluster time. If one does not, the position advances with changes only. */
 const tokenTime = /^82([0-9a-f]{16})/i;
 
-/** The oplog does not reach back to where the stream was to start. */
+/** ChangeStreamHistoryLost: the start of the stream has dropped out of the oplog. */
 const HISTORY_LOST = 286;
 export const isHistoryLost = (error: unknown): boolean =>
   error instanceof MongoServerError && error.code === HISTORY_LOST;
@@ -54,7 +54,7 @@ const watched: Change['of'][] = [collections.jobs, collections.audiences];
 
 export function createChangeStore(db: Db) {
   return {
-    /** What is changed from here on is after this, and what was changed before can be read. */
+    /** Earlier changes are readable; later changes have a later position. */
     async now(): Promise<Position> {
       const answer = await db.command({
         find: collections.counters,
@@ -66,7 +66,7 @@ export function createChangeStore(db: Db) {
       return positionOf(answer.operationTime);
     },
 
-    /** Changes at the position are included. */
+    /** From this position, inclusive. */
     watch(from: Position): Changes {
       const stream = db.watch<Record<string, unknown>, ChangeEvent & Record<string, unknown>>(
         [
@@ -91,7 +91,7 @@ export function createChangeStore(db: Db) {
       };
     },
 
-    /** Reads what is there at the position or later, also from a member that has just become primary. */
+    /** Causally consistent read at or after the position, even from a new primary. */
     readAfter: <T>(position: Position, read: (session: ClientSession) => Promise<T>): Promise<T> =>
       db.client.withSession({ causalConsistency: true }, (session) => {
         session.advanceOperationTime(timeOf(position));

@@ -1,6 +1,6 @@
 /**
- * Deliveries to webhooks: an outbox. Whoever sends one takes it for a while (a lease); should he die, it is due again when that has
- * passed. All times are those of the database's clock: the clocks of the processes may differ.
+ * Outbox of webhook deliveries. A sender takes deliveries under a lease; when the lease expires, they are due again. All times are the
+ * database's, because the clocks of the processes may differ.
  */
 import type { Db } from 'mongodb';
 import { insertNew, removeInSteps } from '../../pipeline/stores/bulk.ts';
@@ -10,7 +10,7 @@ import type { DeliveryAttempt, DeliveryDocument, DeliveryStatus } from '../../sc
 export type TakenDelivery = DeliveryDocument & { sender: string };
 /** An event to be delivered to a webhook. */
 export type NewDelivery = Pick<DeliveryDocument, '_id' | 'webhook' | 'job' | 'type' | 'body'>;
-/** `retryMs`: undefined if it is not to be sent again. */
+/** `retryMs`: undefined means no retry. */
 export type Attempted = Omit<DeliveryAttempt, 'at'> & { isDelivered: boolean; retryMs?: number };
 
 const MAX_ATTEMPTS_KEPT = 50;
@@ -22,7 +22,7 @@ export const RETRY_HOURS = 24;
 export const KEPT_DAYS = 30;
 const KEPT_MS = KEPT_DAYS * DAY_MS;
 const RETRY_MS = RETRY_HOURS * HOUR_MS;
-/** Whatever is due is sent once more; this is for those that nobody sends, because their webhook is disabled. */
+/** Senders make one last attempt at `giveUpAt`; only deliveries of disabled webhooks are still pending after this. */
 const GRACE_MS = HOUR_MS / 6;
 
 export function createDeliveryStore(db: Db) {
@@ -33,7 +33,7 @@ export function createDeliveryStore(db: Db) {
   return {
     now,
 
-    /** Of an event that was recorded before, the first record stays. */
+    /** Keeps the first record of an event. */
     async insert(events: NewDelivery[]): Promise<void> {
       if (events.length === 0) return;
       const createdAt = await now();
@@ -78,10 +78,10 @@ export function createDeliveryStore(db: Db) {
         .project<Omit<DeliveryDocument, 'body'>>({ body: 0 })
         .toArray(),
 
-    /** Webhooks for which something is pending. */
+    /** Webhooks with pending deliveries. */
     pendingWebhooks: (): Promise<number[]> => deliveries.distinct('webhook', { status: 'pending' }),
 
-    /** Those of the webhook that have been due for longest, if any are. `sender` is of this call alone. */
+    /** Leases the webhook's longest-due deliveries. `sender` must be unique to the call. */
     async take(
       webhook: number,
       { sender, at, leaseMs, limit }: { sender: string; at: Date; leaseMs: number; limit: number },
@@ -95,7 +95,7 @@ export function createDeliveryStore(db: Db) {
         .toArray();
       if (due.length === 0) return [];
       const ids = due.map(({ _id }) => _id);
-      // Of two senders that see the same one, the second no longer finds it due.
+      // If two senders read the same delivery, the second no longer finds it due.
       await deliveries.updateMany({ ...isDue, _id: { $in: ids } }, [
         { $set: { sender, dueAt: { $add: ['$$NOW', leaseMs] } } },
       ]);
@@ -103,7 +103,7 @@ export function createDeliveryStore(db: Db) {
       return taken.sort((a, b) => ids.indexOf(a._id) - ids.indexOf(b._id)) as TakenDelivery[];
     },
 
-    /** What became of an attempt, unless somebody else has taken it since. The delivery as it is then. */
+    /** Records an attempt and returns the delivery; null if another sender has taken it since. */
     finish: (
       { _id, sender }: TakenDelivery,
       { isDelivered, retryMs, ...attempt }: Attempted,
@@ -121,7 +121,7 @@ export function createDeliveryStore(db: Db) {
               status,
               tries: { $add: ['$tries', 1] },
               attempts: { $slice: [{ $concatArrays: ['$attempts', [kept]] }, -MAX_ATTEMPTS_KEPT] },
-              // The last attempt is made at the end of its time.
+              // The last attempt is made at the deadline.
               dueAt: { $min: [{ $add: ['$$NOW', retryMs ?? 0] }, '$giveUpAt'] },
               endedAt: isOver ? '$$NOW' : { $cond: [late, '$$NOW', '$$REMOVE'] },
               sender: '$$REMOVE',
@@ -132,11 +132,11 @@ export function createDeliveryStore(db: Db) {
       );
     },
 
-    /** An attempt was broken off: somebody else may send it now. */
+    /** Ends the lease after an interrupted attempt: the delivery is due now. */
     release: ({ _id, sender }: TakenDelivery) =>
       deliveries.updateOne({ _id, sender }, [{ $set: { dueAt: '$$NOW', sender: '$$REMOVE' } }]),
 
-    /** Sends it once more for the request, with all the time that a new one has. No effect while it is being sent. */
+    /** Makes it due again with a full retry period, once per request. No effect while it is being sent. */
     async sendAgain(webhook: number, id: number, request: string): Promise<boolean> {
       const isNew = { sender: { $exists: false }, resentBy: { $ne: request } };
       await deliveries.updateOne({ _id: id, webhook, ...isNew }, [
@@ -154,7 +154,7 @@ export function createDeliveryStore(db: Db) {
       return (await deliveries.findOne({ _id: id, webhook }, { projection: { _id: 1 } })) !== null;
     },
 
-    /** Fails what has been pending for too long. Gives how many those were. */
+    /** Fails deliveries that have been pending for too long. Returns their number. */
     async giveUp(): Promise<number> {
       const before = new Date((await now()).getTime() - GRACE_MS);
       const isLate = { status: 'pending' as const, giveUpAt: { $lt: before } };
@@ -173,7 +173,7 @@ export function createDeliveryStore(db: Db) {
       }
     },
 
-    /** For how many seconds the oldest one has been pending; 0 if there is none. */
+    /** Age of the oldest pending delivery; 0 if none is pending. */
     async oldestPendingSeconds(): Promise<number> {
       const [oldest] = await deliveries
         .find({ status: 'pending' })

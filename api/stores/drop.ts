@@ -1,4 +1,4 @@
-/** Sessions with DROP: batches, their entries and statuses in packed parts, and amendments. */
+/** DROP sessions: batches, their entries and statuses in packed parts, and amendments. */
 import { Binary, type Db } from 'mongodb';
 import { DIGEST_BYTES } from '../../pipeline/formats/device-digest.ts';
 import { collections } from '../../schemas/documents.ts';
@@ -22,7 +22,7 @@ export interface DropPart {
   number: number;
 }
 
-/** Numbers in an id sort as numbers do. */
+/** Zero-padded, so that ids sort by number. */
 const padded = (n: number) => String(n).padStart(PADDING, '0');
 const fileId = (batch: number, file: number | 'archive') =>
   `${padded(batch)}/${typeof file === 'number' ? padded(file) : file}/`;
@@ -35,11 +35,11 @@ export const parsePart = (id: string): DropPart => {
 };
 const bytesOf = (binary: Binary | undefined): Buffer => Buffer.from(binary?.value() ?? []);
 
-/** Entries of a part, as they are stored. */
+/** The stored entries of a part. */
 export interface DropEntries {
   part: DropPart;
   ids: Buffer;
-  /** Empty for lists that do not concern this service. */
+  /** Empty for lists that are not about advertising identifiers. */
   digests: Buffer;
 }
 export const countOf = ({ ids }: Pick<DropEntries, 'ids'>): number => ids.length / ID_BYTES;
@@ -59,7 +59,7 @@ export function createDropStore(db: Db) {
   };
 
   async function* entriesIn(range: { $gte: string; $lt: string }): AsyncGenerator<DropEntries> {
-    // By their ids: a cursor would time out beside a long step.
+    // Paged by id: a cursor would time out during a long step.
     for (let after: object = range; ; ) {
       const found = await parts
         .find({ _id: after as never })
@@ -74,7 +74,7 @@ export function createDropStore(db: Db) {
   }
 
   return {
-    /** The newest batch that the platform waits for, or may have opened. */
+    /** The newest batch without a response to all of its entries, including one that the platform may have opened. */
     open: (): Promise<DropBatchDocument | null> => batches.findOne({ state: { $ne: 'complete' } }),
     find: (_id: number): Promise<DropBatchDocument | null> => batches.findOne({ _id }),
     newest: (): Promise<DropBatchDocument | null> => batches.findOne({}, { sort: { _id: -1 } }),
@@ -83,7 +83,7 @@ export function createDropStore(db: Db) {
     list: (limit: number): Promise<DropBatchDocument[]> =>
       batches.find().sort({ _id: -1 }).limit(limit).toArray(),
 
-    /** Before the platform is asked for a batch: from then on there may be one. */
+    /** Stored before the request to the platform, which may open a batch even if its response is lost. */
     async begin(now: Date): Promise<DropBatchDocument> {
       const last = await batches.findOne({}, { sort: { _id: -1 } });
       const batch: DropBatchDocument = {
@@ -127,7 +127,7 @@ export function createDropStore(db: Db) {
       }),
 
     entries: (batch: number, file: number) => entriesIn(inFile(batch, file)),
-    /** Of all batches; those of lists that do not concern this service are removed when their batch is complete. */
+    /** Of all batches. Entries of lists that are not about advertising identifiers are removed when their batch is complete. */
     allEntries: () => entriesIn({ $gte: '0', $lt: ':' }),
 
     async statuses(part: DropPart): Promise<Buffer | undefined> {
@@ -149,7 +149,7 @@ export function createDropStore(db: Db) {
     setAmendment: (_id: number, changes: Partial<DropAmendmentDocument>) =>
       amendments.updateOne({ _id }, { $set: changes }),
 
-    /** For metrics: what the platform waits for, and what it has refused. */
+    /** For metrics: entries without an accepted status, and rejected uploads. */
     async summary(): Promise<{ last: Date | undefined; open: number; rejected: number }> {
       const [last, open, pending] = await Promise.all([
         batches.findOne({ state: 'complete' }, { sort: { _id: -1 }, projection: { completedAt: 1 } }),

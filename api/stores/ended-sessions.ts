@@ -1,4 +1,4 @@
-/** Sessions of the console that were signed out before their time: a copy of the cookie must not outlive them. */
+/** Console sessions that were signed out before they expired: a copied cookie must not outlive the sign-out. */
 import type { Db } from 'mongodb';
 import { collections, type EndedSessionDocument } from '../../schemas/documents.ts';
 

@@ -17,7 +17,7 @@ export function createIdempotencyStore(db: Db) {
   }
 
   return {
-    /** The mark of the first request with this key. The caller compares the hashes: if they differ, so do the requests. */
+    /** The mark of the first request with this key. The caller compares the hashes: different hashes, different requests. */
     async claim(
       scope: Scope,
       key: string,
@@ -33,7 +33,7 @@ export function createIdempotencyStore(db: Db) {
           );
           return claimed!;
         } catch (error) {
-          // Two upserts at the same moment: one is refused, and finds the other's mark on its next try.
+          // Of two concurrent upserts, one is refused and finds the other's mark on its next try.
           if ((error as { code?: unknown }).code !== 11000 || tries >= 3) throw error;
         }
       }
@@ -45,14 +45,14 @@ export function createIdempotencyStore(db: Db) {
       return (await marks.findOne({ _id: mark._id })) ?? mark;
     },
 
-    /** Unless one is stored: then that is returned. */
+    /** Returns the stored answer if there is one. */
     storeAnswer: (mark: IdempotencyDocument, answer: Binary) => setOnce(mark, 'answer', answer),
 
     async intentOf({ _id }: IdempotencyDocument): Promise<Binary | undefined> {
       return (await marks.findOne({ _id }))?.intent;
     },
 
-    /** Stores what the request is about to do, unless an earlier try has: then that is returned. */
+    /** Stores what the request is about to do. Returns the stored intent of an earlier try if there is one. */
     fixIntent: (mark: IdempotencyDocument, intent: Binary) => setOnce(mark, 'intent', intent),
   };
 }

@@ -1,4 +1,4 @@
-/** What one installation has once: the id by which commands know that they have reached the right MongoDB. */
+/** The id of the installation: commands use it to check that they have reached the right MongoDB. */
 import { randomUUID } from 'node:crypto';
 import type { Db } from 'mongodb';
 import { collections, type InstallationDocument } from '../../schemas/documents.ts';
@@ -8,7 +8,7 @@ const ID = 'id';
 export function createInstallationStore(db: Db) {
   const installation = db.collection<InstallationDocument>(collections.installation);
   return {
-    /** Drawn by the first who asks for it. */
+    /** Created on first use. */
     async id(): Promise<string> {
       const found = await installation.findOneAndUpdate(
         { _id: ID },

@@ -1,6 +1,6 @@
 /**
- * How far the jobs have come that change device sets. A set is changed only by a job that is being merged: one that is decided. So where
- * none was being merged and as many have ended before and after, no set has changed in between.
+ * Versions of device sets. Only a decided job changes sets, until it has ended. So if no job was decided at two moments, and the number
+ * of ended jobs is the same, no set has changed in between.
  */
 import type { Db } from 'mongodb';
 import { createCounterStore } from '../../pipeline/stores/counters.ts';
@@ -8,7 +8,7 @@ import { createJobStore } from '../../pipeline/stores/jobs/jobs.ts';
 import type { EndedJobs } from '../../schemas/composition-documents.ts';
 import { EVERYONE, type JobDocument } from '../../schemas/job-documents.ts';
 
-/** Which sets are being merged into. */
+/** Which sets a decided job is changing. */
 export interface Merging {
   /** Some attribute. */
   marketplace: boolean;
@@ -43,7 +43,7 @@ export function createSetVersions(db: Db) {
   return {
     ended,
 
-    /** In this order: a job that ends between the two reads is found to be merging, or to have ended. */
+    /** In this order: a job that ends between the two reads is seen as merging or as ended, never as neither. */
     async of(partner: string, audience: number): Promise<SetVersion> {
       return { merging: await merging(partner, audience), ended: await ended(partner) };
     },

@@ -1,4 +1,4 @@
-/** Keys that sign the user tokens of one partner. Their secrets are encrypted, each for its key alone. */
+/** Keys that sign the user tokens of one partner. Their secrets are encrypted, each bound to its key id. */
 import { randomBytes } from 'node:crypto';
 import { Binary, type Db } from 'mongodb';
 import { seal, sealedWith, secretId, unseal } from '../../pipeline/runtime/seal.ts';
@@ -59,7 +59,7 @@ export function createTokenKeyStore(db: Db) {
     current: (partner: string): Promise<TokenKeyDocument | null> =>
       keys.findOne({ partner, retiredAt: null }, { sort: { createdAt: -1 } }),
 
-    /** A key to use instead of the given one, which stays valid until it is retired. */
+    /** Creates a successor of the given key, which stays valid until it is retired. */
     async rotate(secret: Uint8Array, id: string): Promise<{ made: SigningKey; replaced: TokenKeyDocument }> {
       const old = await keys.findOne({ _id: id });
       if (!old) throw unknown(id);
@@ -89,14 +89,14 @@ export function createTokenKeyStore(db: Db) {
       return key;
     },
 
-    /** Oldest first; those of all partners for an operator. */
+    /** Oldest first; of all partners if none is given. */
     list: (partner?: string): Promise<TokenKeyDocument[]> =>
       keys
         .find(partner === undefined ? {} : { partner })
         .sort({ createdAt: 1, _id: 1 })
         .toArray(),
 
-    /** Encrypts with the current secret what an old one has encrypted. Returns how many keys that were. */
+    /** Re-encrypts with the current secret. Returns the number of keys changed. */
     async reseal(secrets: readonly Uint8Array[]): Promise<number> {
       const [current] = secrets as [Uint8Array];
       let resealed = 0;

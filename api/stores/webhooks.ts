@@ -1,4 +1,4 @@
-/** Webhooks: where partners want to be told of the ends of their jobs. Their secrets are encrypted, each for its webhook alone. */
+/** Webhooks: URLs that partners get notified at when jobs finish. Their secrets are encrypted, each bound to its webhook. */
 import { createHash, randomBytes } from 'node:crypto';
 import { Binary, type ClientSession, type Db, ReturnDocument } from 'mongodb';
 import { seal, sealedWith, secretId, unseal } from '../../pipeline/runtime/seal.ts';
@@ -10,7 +10,7 @@ export type WebhookStore = ReturnType<typeof createWebhookStore>;
 export type WebhookChange = Partial<Pick<WebhookDocument, 'url' | 'description' | 'isActive' | 'since'>>;
 type Owner = Pick<WebhookDocument, '_id' | 'partner'>;
 
-/** A secret that was rotated twice within the overlap is one too many for nobody; a hundred would be. */
+/** Each secret signs every delivery, so repeated rotations within the overlap must not add up. */
 const MAX_SECRETS = 3;
 const SECRET_BYTES = 32;
 
@@ -25,7 +25,7 @@ export const sealWebhookSecret = (secret: Uint8Array, owner: Owner, text: string
   createdAt: new Date(),
 });
 
-/** Those that sign at this moment, the current one first. */
+/** The secrets that sign now, the current one first. */
 export const webhookSecrets = (
   secrets: readonly Uint8Array[],
   webhook: WebhookDocument,
@@ -39,7 +39,7 @@ export function createWebhookStore(db: Db) {
   const webhooks = db.collection<WebhookDocument>(collections.webhooks);
   const after = { returnDocument: ReturnDocument.AFTER };
 
-  /** `taken` if the partner has one with this URL, or this one is stored already. */
+  /** `taken` if the partner has a webhook with this URL, or this webhook is already stored. */
   async function unlessTaken<T>(write: Promise<T>): Promise<T | 'taken'> {
     return write.catch((error: unknown) => {
       const key = violatedKey(error);
@@ -49,7 +49,7 @@ export function createWebhookStore(db: Db) {
   }
 
   return {
-    /** What is read in the session is at least as new as what was read in it before, whoever is primary. */
+    /** Monotonic reads within the session, across a change of primary. */
     inSession: <T>(read: (session: ClientSession) => Promise<T>): Promise<T> =>
       db.client.withSession({ causalConsistency: true }, read),
 
@@ -67,10 +67,10 @@ export function createWebhookStore(db: Db) {
     },
 
     find: (partner: string, id: number) => webhooks.findOne({ _id: id, partner }),
-    /** Whoever it belongs to. */
+    /** Of any partner. */
     read: (id: number) => webhooks.findOne({ _id: id }),
 
-    /** Oldest first; those of all partners for an operator. */
+    /** Oldest first; of all partners if none is given. */
     list: (partner?: string): Promise<WebhookDocument[]> =>
       webhooks
         .find(partner === undefined ? {} : { partner })
@@ -92,14 +92,14 @@ export function createWebhookStore(db: Db) {
         ),
       ),
 
-    /** Its receiver wants no more, at this URL. */
+    /** The receiver answered 410 Gone. No effect if the URL has changed since. */
     disableGone: ({ _id, url }: WebhookDocument) =>
       webhooks.updateOne(
         { _id, url, isActive: true },
         { $set: { isActive: false, isGone: true, updatedAt: new Date() } },
       ),
 
-    /** The former secrets sign for so long beside the new one; by the database's clock. One that it has already changes nothing. */
+    /** Old secrets keep signing for `overlapMs`, by the database's clock. Idempotent for a secret. */
     async rotate({ _id, partner }: Owner, secret: WebhookSecret, overlapMs: number) {
       const rotated = await webhooks.findOneAndUpdate(
         { _id, partner, 'secrets.id': { $ne: secret.id } },
@@ -141,7 +141,7 @@ export function createWebhookStore(db: Db) {
       return (await webhooks.deleteOne({ _id: id, partner })).deletedCount === 1;
     },
 
-    /** Encrypts with the current one what an old secret has encrypted. Gives how many webhooks that were. */
+    /** Re-encrypts with the current secret. Returns the number of webhooks changed. */
     async reseal(secrets: readonly Uint8Array[]): Promise<number> {
       const [current] = secrets as [Uint8Array];
       let resealed = 0;
@@ -151,7 +151,7 @@ export function createWebhookStore(db: Db) {
           const text = unseal(secrets, one.sealed, contextOf(webhook));
           return { ...one, sealed: sealWebhookSecret(current, webhook, text).sealed };
         });
-        // Whoever has rotated it meanwhile has done so with the current secret: the next run sees to the rest.
+        // No effect if the webhook was rotated meanwhile: the next run re-encrypts its older secrets.
         const written = await webhooks.updateOne(
           { _id: webhook._id, secrets: webhook.secrets },
           { $set: { secrets: renewed } },

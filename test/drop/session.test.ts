@@ -128,7 +128,7 @@ describe('a session', () => {
     expect(service.listed).toEqual(new Set([...stored, ...absent].map(service.digestOf)));
   });
 
-  test('is complete when nothing is new', async () => {
+  test('is complete when there is no new batch', async () => {
     const { batch } = await sync(createService());
     expect(batch).toMatchObject({ state: 'complete', files: [] });
     expect((await createDropStore(database.db).summary()).last).toBeInstanceOf(Date);

@@ -1,4 +1,4 @@
-/** The fields of a message as rows of a table: those of inner records follow the field that has them. */
+/** The fields of a message as table rows: fields of nested records follow their parent. */
 import { type MessageName, messages, versionsOf } from '../../../schemas/topics.ts';
 
 interface DescribedField {
@@ -6,7 +6,7 @@ interface DescribedField {
   path: string;
   type: string;
   meaning: string;
-  /** The version that added it, if it was not the first. */
+  /** The version that added it, unless the first. */
   since?: number;
 }
 
@@ -42,7 +42,7 @@ export function typeName(type: AvroType): string {
   return logical[type.logicalType ?? ''] ?? type.name ?? type.type;
 }
 
-/** The record inside a type, if its fields are declared here, and how a path leads into it. */
+/** The record inside a type, if its fields are declared here, and the path into it. */
 function recordIn(type: AvroType, path: string): [Complex, string] | undefined {
   if (Array.isArray(type)) return type.map((each) => recordIn(each, path)).find((found) => found);
   if (typeof type === 'string') return undefined;

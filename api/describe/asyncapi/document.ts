@@ -23,7 +23,7 @@ const reference = (...path: string[]) => ({ $ref: `#/${path.join('/')}` });
 const capital = (word: string) => word.charAt(0).toUpperCase() + word.slice(1);
 
 const introduction = (config: DescribedTopics) =>
-  `The Kafka topics of headrace. Values are Avro in the Confluent wire format: a zero byte, the id of the schema in four bytes, the value. The schemas are in the schema registry at ${config.publicUrl ?? 'the base URL of the API'}. Read what you like, with a consumer group of your own; write nothing. Messages are delivered at least once, so the same one may appear again.`;
+  `The Kafka topics of headrace. Values are Avro in the Confluent wire format: a zero byte, the id of the schema in four bytes, the value. The schemas are in the schema registry at ${config.publicUrl ?? 'the base URL of the API'}. Read any topic with your own consumer group; never write. Delivery is at least once, so a message may appear again.`;
 
 function describeMessage(name: MessageName, topic: TopicContract) {
   const { id, schema } = messages[name];
@@ -91,7 +91,7 @@ export function createAsyncApi(config: DescribedTopics) {
     protocol: 'kafka',
     description: 'The brokers of the deployment.',
     variables: {
-      brokers: { description: 'What HEADRACE_KAFKA_BROKERS says.', examples: ['127.0.0.1:9092'] },
+      brokers: { description: 'The value of HEADRACE_KAFKA_BROKERS.', examples: ['127.0.0.1:9092'] },
     },
     ...(config.publicUrl
       ? {

@@ -1,4 +1,4 @@
-/** A message of each type, all of the same small import: two devices are accepted, and a third has opted out. */
+/** A message of each type, all from one small import: two devices are accepted, and a third is suppressed. */
 import { canonicalForms } from '../../../pipeline/formats/identifier.ts';
 import { countGroups, noTotals } from '../../../pipeline/formats/slot-totals.ts';
 import { decodeGroups, encodeGroups } from '../../../pipeline/wire/device-groups.ts';

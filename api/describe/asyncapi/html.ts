@@ -1,4 +1,4 @@
-/** HTML from template strings: whatever is put in is escaped, unless it is HTML already. */
+/** HTML from template strings: escapes values, unless they are HTML already. */
 const entities: Record<string, string> = {
   '&': '&amp;',
   '<': '&lt;',

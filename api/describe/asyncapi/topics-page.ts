@@ -1,4 +1,4 @@
-/** /docs/topics: the topics for people who read them. One page without scripts; all of it comes from the definitions. */
+/** /docs/topics: the topics, for data engineers who read them. One page without scripts, generated from the definitions. */
 import { retentionHoursOf } from '../../../pipeline/kafka/topics.ts';
 import {
   type MessageName,
@@ -16,7 +16,7 @@ import { topicsStyle } from './topics-style.ts';
 
 const keys = Object.keys(topics) as TopicKey[];
 
-/** Objects and arrays that are short stay on one line. */
+/** Keeps short objects and arrays on one line. */
 export function pretty(value: unknown, indent = ''): string {
   const line = JSON.stringify(value, null, 1).replace(/\n\s*/g, ' ');
   if (typeof value !== 'object' || value === null || line.length + indent.length <= 90) return line;
@@ -112,12 +112,12 @@ ${rows}</tbody></table></div>
 <section aria-labelledby="read">
 <h2 id="read">Read them</h2>
 <p>Values are Avro in the Confluent wire format: a zero byte, the id of the schema in four bytes, the value. This API is also the
-schema registry, so any client of one decodes them. Read what you like with a consumer group of your own; write nothing. Messages are
-delivered at least once: the same one may appear again.</p>
+schema registry, so any of its clients decodes them. Read any topic with your own consumer group; never write. Delivery is at least
+once, so a message may appear again.</p>
 <pre tabindex="0">${example(config)}</pre>
 <p>Subjects are named <code>topic-value</code> for a topic with one type of message, and <code>topic-record</code> for every type.
-Every version of a schema reads what every other has written. Identifiers are 16 bytes; <code>uuid.UUID(bytes=…)</code> gives their
-canonical form.</p>
+Schema versions are fully compatible: each reads messages of all others. Identifiers are 16 bytes;
+<code>uuid.UUID(bytes=…)</code> gives their canonical form.</p>
 </section>
 `;
 }

@@ -1,4 +1,4 @@
-/** The style of /docs/topics: the colours of the console, and little else. */
+/** The style of /docs/topics, with the colours of the console. */
 export const topicsStyle = `
 :root {
   color-scheme: light dark;

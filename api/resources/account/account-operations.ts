@@ -1,4 +1,4 @@
-/** Additions to the specification: who the caller is, and what the partner has used of its quotas. */
+/** Additions to the specification: the caller's account, and the partner's quotas and usage. */
 import { quotasOf } from '../../../pipeline/accept/quotas.ts';
 import { account, usage as usageAnswer } from '../../../schemas/http-account.ts';
 import { usageQuery } from '../../../schemas/http-queries.ts';
@@ -16,7 +16,7 @@ export function accountOperations(deps: Dependencies): Operation[] {
   const get = read({
     tag: 'Account',
     access: 'user',
-    // Every key may ask what it is.
+    // Any key may read its own account.
     scopes: [],
     path: '/v1/account',
     operationId: 'getAccount',
@@ -49,7 +49,7 @@ export function accountOperations(deps: Dependencies): Operation[] {
     operationId: 'getUsage',
     summary: 'Get quotas and usage',
     description:
-      'What you may load, and what you have loaded by day (UTC), newest first, for days with any load. A job counts when it ends, for the day on which it was accepted.',
+      'Your quotas, and your usage per day (UTC), newest first; days without loads are left out. A job counts when it ends, for the day on which it was accepted.',
     query: usageQuery,
     responses: tagged(json(usageAnswer, 'Quotas and usage')),
     async handle(ctx, { days = DEFAULT_DAYS }) {

@@ -1,4 +1,4 @@
-/** An addition to the specification: the partner's attributes with their sizes, their names, who sees them, and their end. */
+/** An addition to the specification: the partner's attributes: list with sizes, rename, change visibility, delete. */
 import { z } from 'zod';
 import { deletionOf } from '../../../pipeline/accept/new-job.ts';
 import { inGroupsAsync, within } from '../../../pipeline/runtime/in-groups.ts';
@@ -76,7 +76,7 @@ export function attributeOperations({
     operationId: 'changeAttribute',
     summary: 'Rename an attribute, or change who sees it',
     description:
-      'With `visibility`, makes one of your attributes public or private, effective immediately, existing reports included. With `name`, renames it; reports are computed anew.',
+      'With `visibility`, makes one of your attributes public or private, effective immediately, existing reports included. With `name`, renames it; reports are then recomputed.',
     body: { schema: changeAttribute },
     responses: { 204: nothing('Changed') },
     prepare(ctx, { visibility, name }) {
@@ -100,7 +100,7 @@ export function attributeOperations({
     operationId: 'deleteAttribute',
     summary: 'Delete an attribute',
     description:
-      'Permanent. The attribute disappears at once (404 from then on), and imports accepted from now on no longer know its id and foreign key, which are not used again. Its data is deleted by a job in the order of your jobs: those accepted before it end as they would have.',
+      'Permanent. The attribute disappears at once (404 from then on). Later imports reject its id and foreign key, which are never reused. A job deletes its data in the order of your jobs; jobs accepted before it are not affected.',
     body: { schema: bodies.nothing, optional: true },
     responses: {
       202: json(importLogId, 'Hidden; the deletion of its data is queued', { headers: location }),
@@ -111,7 +111,7 @@ export function attributeOperations({
       const { partner } = ctx.state.scope;
       return {
         async job() {
-          // Also one that is hidden, and whose deletion could not be queued.
+          // Also if an earlier request hid it and could not queue its deletion.
           if (!(await attributes.hide({ id, partner }))) throw notFound();
           return deletionOf(partner, id);
         },

@@ -1,4 +1,4 @@
-/** First-party audiences: /v2/firstparty/audience, and the same under /v1. */
+/** First-party audiences: /v2/firstparty/audience, also served under /v1. */
 import { withDeadline } from '../../../pipeline/runtime/deadline.ts';
 import { segmentOf } from '../../../pipeline/stores/audiences.ts';
 import { audienceDetails, audienceIds } from '../../../schemas/http-answers.ts';
@@ -140,7 +140,7 @@ export function audienceOperations(deps: Dependencies, queueDryRun: QueueDryRun)
     responses: { 204: nothing('Cleared') },
     prepare: (ctx) =>
       direct({
-        // The generation that was meant, and nothing that was appended since.
+        // Clears the generation at the time of the request, nothing appended since.
         async intend() {
           const { _id, generation } = await audienceOf(deps, ctx);
           return { id: _id, generation };

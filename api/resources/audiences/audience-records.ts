@@ -14,14 +14,14 @@ const running: JobPhase[] = ['listed', 'decided'];
 interface OpenLoad {
   /** 1 if any load is running, otherwise 0. */
   status: 0 | 1;
-  /** The latest change of any of them: an append changes the audience. */
+  /** The latest change of any of them, because an append changes the audience. */
   updatedAt: Date;
 }
 /** Pending and running loads. */
 export interface OpenLoads {
   /** Of this generation of the audience. */
   of(audience: Pick<AudienceDocument, '_id' | 'generation'>): OpenLoad | undefined;
-  /** The audiences that have any. */
+  /** The audiences with open loads. */
   audiences(): number[];
 }
 
@@ -45,7 +45,7 @@ export function byAudience(loads: OpenJob[]): OpenLoads {
 }
 
 /**
- * Read before the audiences: a load that ends in between then shows as running with its final counts, not as done with old ones.
+ * Read before the audiences: a load that ends in between then shows as running with its final counts, not as done with stale counts.
  */
 export const readOpenLoads = async (
   { jobs }: ApiStores,

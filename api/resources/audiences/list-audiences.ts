@@ -1,4 +1,4 @@
-/** The list of audiences, all of them or in pages, filtered by what the records show. */
+/** The list of audiences, whole or in pages, filtered by shown fields. */
 import { z } from 'zod';
 import { segmentOf } from '../../../pipeline/stores/audiences.ts';
 import type { AudienceDocument } from '../../../schemas/documents.ts';

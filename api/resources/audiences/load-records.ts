@@ -70,7 +70,7 @@ export function toLoad(load: ShownLoad, audience: Generation) {
   };
 }
 
-/** For a share link: where the files are is the partner's business. */
+/** For a share link: hides the file paths. */
 export const withoutPaths = (load: ReturnType<typeof toLoad>) => ({
   ...load,
   file_path: '',

@@ -1,4 +1,4 @@
-/** The command line that partners install, as deploy/build-cli.mjs wrote it beside the compiled service. */
+/** Serves the CLI that partners install, which deploy/build-cli.mjs wrote beside the compiled service. */
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
@@ -16,7 +16,7 @@ async function readCli() {
       readFile(new URL('headrace', directory)),
       readFile(new URL('headrace.sha256', directory), 'utf8'),
     ]);
-    // Weak: it is the same for every encoding.
+    // Weak, because it is the same for every encoding.
     const tag = `W/"${checksum.split(' ')[0]}"`;
     return { plain, packed: await promisify(gzip)(plain), checksum, tag };
   } catch (cause) {

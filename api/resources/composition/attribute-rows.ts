@@ -1,6 +1,6 @@
 /**
- * The attribute rows of a report: rendered once, in the thread that computes it, and stored as the bytes that responses consist of. Who sees
- * which row is decided when it is read, from an index of numbers.
+ * The attribute rows of a report: rendered once, in the thread that computes it, and stored as response bytes. An index of numbers
+ * decides at each read which rows the caller sees.
  */
 import type { z } from 'zod';
 import { packNumbers } from '../../../pipeline/formats/number-table.ts';
@@ -10,7 +10,7 @@ import { csvLine } from './csv-lines.ts';
 
 export type AttributeRow = z.output<typeof attributeRow>;
 
-/** What decides who sees a row. */
+/** Decides who sees a row. */
 export interface RowFacts {
   attribute: number;
   devices: number;
@@ -45,7 +45,7 @@ export function renderRows(rows: readonly AttributeRow[]): RenderedRows {
   };
 }
 
-/** The text of the rows that are shown, as it is stored. */
+/** The stored text of the visible rows. */
 export function selectRows(
   { index, text }: StoredRows,
   format: keyof typeof textAt,

@@ -1,4 +1,4 @@
-/** Composes an audience slot by slot, makes of the sums what its report holds, and stores the rows of its attributes. Runs in a thread (thread.ts). */
+/** Composes an audience slot by slot, turns the sums into a report, and stores its attribute rows. Runs in a thread (thread.ts). */
 
 import type { Retry } from '../../../pipeline/engine/retry.ts';
 import { packNumbers } from '../../../pipeline/formats/number-table.ts';
@@ -12,12 +12,12 @@ import { type CountedAudience, createDescribeAttributes } from './describe-attri
 import { createNameEvents, type NamedEvent } from './name-events.ts';
 
 export interface Wanted {
-  /** Of the claim. */
+  /** The claim's token. */
   token: string;
   partner: string;
   audience: number;
   generation: number;
-  /** The last load that is part of it. */
+  /** The last load included. */
   loadedBy: number;
   /** The audiences to compare it with. */
   others: { audience: number; generation: number; devices: number }[];
@@ -44,7 +44,7 @@ type UsedStores =
 
 interface Dependencies extends Pick<Stores, UsedStores> {
   sets: Pick<DeviceSets, 'compose' | 'count'>;
-  /** Among the reports that are composed at the same time. */
+  /** Shares the thread with other reports being composed. */
   sharing: TimeSharing;
   retry: Retry;
 }
@@ -87,7 +87,7 @@ export function createComposeAudience(deps: Dependencies) {
     }
   }
 
-  /** Gives the number of parts. */
+  /** Returns the number of parts. */
   async function storeRows(
     wanted: Wanted,
     attributes: ReadonlyMap<number, number>,

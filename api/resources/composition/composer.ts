@@ -1,17 +1,17 @@
-/** Starts the thread that composes audiences when it is needed, and ends it when it is idle. */
+/** Starts the composing thread on demand, and ends it when idle. */
 import { startThread, type Thread } from '../../../pipeline/engine/threads.ts';
 import type { Composed, Wanted } from './compose-audience.ts';
 
 const IDLE_MS = 60_000;
 
 export interface Composer {
-  /** Those that are composed at the same time share the thread. Rejects soon after the signal. */
+  /** Concurrent calls share the thread. Rejects soon after the signal. */
   compose(wanted: Wanted, onProgress: (progress: number) => void, signal: AbortSignal): Promise<Composed>;
   close(): Promise<void>;
 }
 
 export function createComposer({ onFailure }: { onFailure?(): void } = {}): Composer {
-  // Next to this file once both are compiled.
+  // Beside this file once both are compiled.
   const module = new URL('./composition-thread.cjs', import.meta.url);
   let thread: Thread | undefined;
   let idle: NodeJS.Timeout | undefined;

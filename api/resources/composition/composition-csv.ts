@@ -15,7 +15,7 @@ export async function* compositionCsv(composition: ShownComposition): AsyncGener
     .join('');
 }
 
-/** The id says what a line is about. */
+/** The id names the row's subject. */
 function* summaryRows({ summary }: ShownComposition): Generator<CsvRow> {
   const about = (id: string, rest: CsvRow): CsvRow => ({ section: 'summary', id, ...rest });
   yield about('audience', { name: summary.name });

@@ -52,7 +52,7 @@ export function compositionOperations(deps: Dependencies): Operation[] {
   async function sendReport(ctx: Context, shown: ShownComposition, format: 'json' | 'csv'): Promise<void> {
     ctx.status = 200;
     ctx.set('Cache-Control', 'private, no-cache');
-    // Before its rows are read: a client that already has this version needs none of them.
+    // Before reading the rows: a client with this version needs none of them.
     answerTagged(ctx, tagOf(shown, format));
     if (ctx.status === 304) return;
     if (format === 'json') return sendChunks(ctx, 'application/json', compositionJson(shown));
@@ -79,7 +79,7 @@ export function compositionOperations(deps: Dependencies): Operation[] {
     operationId: 'getComposition',
     summary: 'Get the composition of an audience',
     description:
-      'Which marketplace attributes the devices of the audience have and to whom they belong, its events, and what it has in common with your other audiences. Exact. Attributes that are private to another partner are left out, and for a customer those that are private to you. A report is computed when you ask for it and something has changed since the last one: the response is then 202 with the progress; ask again until it is 200. On a busy service a report may be overtaken while it is computed; it is then given for ten seconds, with `current: false`.',
+      'The marketplace attributes of the audience’s devices with their owners, its events, and its overlaps with your other audiences. Counts are exact. Attributes that are private to another partner are left out; for a customer, also those that are private to you. If something has changed since the last report, a request starts a new one: the response is 202 with the progress; poll until it is 200. On a busy service a report may be outdated by the time it is computed; it is then returned for ten seconds, with `current: false`.',
     query: compositionQuery,
     isShared: true,
     responses: {
@@ -112,7 +112,7 @@ export function compositionOperations(deps: Dependencies): Operation[] {
     operationId: 'listOverlaps',
     summary: 'List the overlaps of an audience',
     description:
-      'All overlaps of the report, most devices first, in pages of 100 unless `limit` is given. An audience is compared with up to 1,000 others, the largest of them; for an audience of a customer, those of the same customer come first. Like the report, it is computed first if something has changed.',
+      'All overlaps of the report, most devices first, in pages of 100 unless `limit` is given. An audience is compared with the 1,000 largest others; for an audience of a customer, those of the same customer take precedence. If something has changed, the report is computed first (202).',
     query: pageQuery,
     isShared: true,
     responses: { ...tagged(json(z.array(overlapRow), 'Overlaps', { headers: link })), 202: computing },
@@ -141,7 +141,7 @@ export function compositionOperations(deps: Dependencies): Operation[] {
       'Computes the report even if it is current, unless a computation is in flight. Takes no body.',
     responses: { 202: computing },
     problems: ['too_many_pending'],
-    /** Computing a report twice is no different from computing it once. */
+    /** Idempotent by nature: needs no job and no intent. */
     prepare: (ctx) =>
       direct({
         intend: async () => void (await audienceOf(deps, ctx)),
@@ -156,7 +156,7 @@ export function compositionOperations(deps: Dependencies): Operation[] {
   return [get, listOverlaps, compute];
 }
 
-/** Up to the report that there was before. */
+/** The JSON up to the previous report. */
 const progressHead = ({ claim: { progress, startedAt } }: Computing) =>
   `{"progress":${progress},"started_at":${JSON.stringify(startedAt)},"previous":`;
 

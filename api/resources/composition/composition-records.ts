@@ -1,4 +1,4 @@
-/** Composition reports as the API shows them: current names, only what the caller may see, nothing below the privacy floor. */
+/** Composition reports as the API shows them: current names, without rows hidden from the caller or counts below the privacy floor. */
 import { unpackNumbers } from '../../../pipeline/formats/number-table.ts';
 import type { Scope } from '../../../pipeline/stores/audiences.ts';
 import type { CompositionReport } from '../../../schemas/composition-documents.ts';
@@ -32,7 +32,7 @@ export function createShowComposition({
   compositions,
   compositionRows,
 }: Pick<ApiStores, 'attributes' | 'audiences' | 'compositions' | 'compositionRows'>) {
-  /** Largest first; without those that the caller may not see, or with too few devices in common. */
+  /** Largest first, without audiences hidden from the caller and overlaps below the privacy floor. */
   async function overlapsOf({ audience, report, scope, isShared, floor }: CompositionView) {
     const shown = createFloor(floor, report.devices);
     const rows = unpackNumbers(report.others.value(), 4) as [number, number, number, number][];
@@ -42,7 +42,7 @@ export function createShowComposition({
     );
     return rows.flatMap(([id, generation, held, common]) => {
       const other = known.get(id);
-      // One that was cleared since is empty now.
+      // Cleared since: now empty.
       if (other?.generation !== generation || shown(common) === null) return [];
       if (isShared && other.customer !== audience.customer) return [];
       return [
@@ -57,7 +57,7 @@ export function createShowComposition({
     });
   }
 
-  /** What is private is shown to the partner that owns it, and not to its customers. */
+  /** Private attributes are shown to the partner that owns them, not to its customers. */
   async function rowFilter({ report, scope, isShared, floor, ownOnly }: CompositionView) {
     const shown = createFloor(floor, report.devices);
     const isOwner = scope.customer === null && !isShared;
@@ -97,7 +97,7 @@ export function createShowComposition({
         if (text.length > 0) yield text;
       }
       if (parts === report.rowParts) return;
-      // Replaced long ago, or rows are missing: compute it again.
+      // Replaced long ago, or rows are missing: recompute it.
       await compositions.forget(audience._id, report.token);
       throw unavailable('The report has been replaced. Retry to get the new one.');
     }
@@ -120,7 +120,7 @@ export function createShowComposition({
       attributeRows,
       events,
       overlaps,
-      /** Together with the other parts, this says which rows there are. */
+      /** With the other parts, this determines the rows. */
       version,
     };
   };

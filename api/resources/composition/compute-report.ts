@@ -1,4 +1,4 @@
-/** Computes the report of an audience and stores it, and with it the number of all matches. */
+/** Computes and stores the report of an audience and its number of matched devices. */
 import { Binary } from 'mongodb';
 import type { Logger } from '../../../pipeline/runtime/log.ts';
 import type { AudienceDocument } from '../../../schemas/documents.ts';
@@ -10,14 +10,14 @@ import type { Composer } from './composer.ts';
 /** A computation that this process has claimed. */
 export interface Claimed {
   partner: string;
-  /** Who has asked; null: the partner. */
+  /** Who requested it; null: the partner. */
   customer: string | null;
   audience: number;
   generation: number;
   token: string;
 }
 
-/** Max audiences to compare with: the largest. */
+/** Compares with at most this many audiences, the largest. */
 const MAX_COMPARED = 1_000;
 
 export interface ReportDependencies
@@ -40,7 +40,7 @@ function changedBetween(before: SetVersion, after: SetVersion) {
 export function createComputeReport(deps: ReportDependencies) {
   const { audiences, compositions, compositionRows, counters, setVersions, composer, metrics, log } = deps;
 
-  /** Those of its customer come first: a customer sees no others. */
+  /** The same customer's audiences first, because a customer sees no others. */
   async function toCompare({ _id, partner, customer }: AudienceDocument) {
     const ofPartner = await audiences.largest({ partner, customer: null }, MAX_COMPARED + 2);
     const ofCustomer =

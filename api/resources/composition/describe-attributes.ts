@@ -1,4 +1,4 @@
-/** The rows of a report's attributes, from their counts: named, and without those that are private to another partner. */
+/** The attribute rows of a report: adds names to counts, and leaves out attributes private to another partner. */
 import type { Stores } from '../../../pipeline/stores/stores.ts';
 import type { AttributeRow } from './attribute-rows.ts';
 

@@ -1,4 +1,4 @@
-/** The events of a report: devices by number become devices and rows by name. */
+/** The events of a report: turns devices by event number into devices and rows by event name. */
 
 import { StaleRead } from '../../../pipeline/stores/bulk.ts';
 import { NO_EVENT_NUMBER, OTHER_NUMBER } from '../../../pipeline/stores/event-values.ts';
@@ -13,7 +13,7 @@ export interface NamedEvent {
 interface EventsOf {
   audience: number;
   generation: number;
-  /** The last load whose rows count. */
+  /** The last load included. */
   loadedBy: number;
 }
 
@@ -23,7 +23,7 @@ const NO_EVENT = '(no event)';
 const inOrder = (a: string, b: string) => (a < b ? -1 : 1);
 
 export function createNameEvents({ eventValues, files }: Pick<Stores, 'eventValues' | 'files'>) {
-  /** A value without a number counts as one of the others, as its devices do. There may be any number of them. */
+  /** Rows of events without a number count as "other", like their devices: there may be any number of such events. */
   async function countRows(
     { audience, generation, loadedBy }: EventsOf,
     numbers: ReadonlyMap<string, number>,
@@ -36,7 +36,7 @@ export function createNameEvents({ eventValues, files }: Pick<Stores, 'eventValu
     return byNumber;
   }
 
-  /** None at all if no device has an event. */
+  /** Empty if no device has an event. */
   return async (of: EventsOf, devices: ReadonlyMap<number, number>): Promise<NamedEvent[]> => {
     if ([...devices.keys()].every((number) => number === NO_EVENT_NUMBER)) return [];
     const values = await eventValues.valuesOf(of.audience, of.generation);
@@ -46,7 +46,7 @@ export function createNameEvents({ eventValues, files }: Pick<Stores, 'eventValu
       .map(([number, count]) => {
         const event = values.get(number);
         if (event === undefined)
-          throw new StaleRead(`event ${number} of audience ${of.audience} is not seen`);
+          throw new StaleRead(`event ${number} of audience ${of.audience} is not visible yet`);
         return { event, devices: count, rows: rows.get(number) ?? 0 };
       })
       .sort((a, b) => b.devices - a.devices || inOrder(a.event, b.event));

@@ -1,7 +1,6 @@
 /**
- * The composition reports of audiences. An outdated report is recomputed by one process; meanwhile requests get its
- * progress. Partners take turns, and within a partner its customers: of each partner one report is computed at a time, and those of
- * several partners share the thread.
+ * The composition reports of audiences. One process recomputes an outdated report; meanwhile requests get its progress. Partners take
+ * turns, and within a partner its customers: each partner has one report computed at a time, and several partners share the thread.
  */
 import { randomUUID } from 'node:crypto';
 import { Binary } from 'mongodb';
@@ -19,12 +18,12 @@ import { type Claimed, createComputeReport, type ReportDependencies } from './co
 const MAX_UNFINISHED = { perPartner: 50, perCustomer: 10 };
 /** Each takes some megabytes in the thread. */
 const MAX_AT_ONCE = 8;
-/** Well below the time after which a claim counts as dead. */
+/** Well below the lease of a claim. */
 const BEAT_MS = 1_000;
-/** An outdated report is still shown for this long, so that a busy system responds. */
+/** An outdated report is still shown for this long, so that a busy service returns a report at all. */
 const SHOW_OVERTAKEN_MS = 10_000;
 
-/** A report to show, or who computes it and what there was before. */
+/** A report to show, or the claim of its computation and the previous report. */
 export type Asked = { report: CompositionReport; current: boolean } | Computing;
 
 export interface Computing {
@@ -40,7 +39,7 @@ export function createCompositionReports(deps: ReportDependencies) {
   const turns = { partners: createFairShare(), lanes: createFairShare() };
   /** Partners whose reports are being computed. */
   const running = new Set<string>();
-  /** What this process has claimed, oldest first, and how far each is. */
+  /** This process's claims with their progress, oldest first. */
   const held = new Map<Claimed, { progress: number; readonly giveUp: AbortController }>();
   let beating: NodeJS.Timeout | undefined;
   let isStopped = false;
@@ -122,7 +121,7 @@ export function createCompositionReports(deps: ReportDependencies) {
     return claim;
   }
 
-  /** The report, if it may be shown. Null: it has been replaced meanwhile. */
+  /** The report if it may be shown; null if it was replaced meanwhile. */
   async function shown(
     { _id, partner }: AudienceDocument,
     { token, ended, visibility, overtaken, ageMs }: CompositionHead & { ageMs: number },

@@ -1,4 +1,4 @@
-/** …/audience/<id>/composition/share: a link that shows the report to people without an account. */
+/** …/audience/<id>/composition/share: a link that shows the report to anyone, without an account. */
 import { segmentOf } from '../../../pipeline/stores/audiences.ts';
 import { shareReport } from '../../../schemas/http.ts';
 import { reportLink } from '../../../schemas/http-answers.ts';
@@ -18,12 +18,12 @@ export function shareOperation(deps: Dependencies): Operation {
     ...firstparty,
     method: 'post',
     path: `${audiencePath}/:audience_id/composition/share`,
-    // It passes on what the caller may read, and changes nothing.
+    // Passes on what the caller may read, and changes nothing.
     scopes: ['read'],
     operationId: 'shareComposition',
     summary: 'Share the report of an audience',
     description:
-      'Returns a link that shows this report in the console, read-only, to everyone who has the link: what a customer sees of it, without private attributes, file paths and other pages. It ends at its time, with the API key that made it, and with the audience.',
+      'Returns a link that shows this report in the console, read-only, to everyone who has the link: as a customer sees it, without private attributes, file paths and other pages. The link ends when it expires, when the API key that created it ends, and when the audience is deleted.',
     body: { schema: shareReport, optional: true },
     responses: { 201: json(reportLink, 'The link') },
     problems: ['forbidden'],

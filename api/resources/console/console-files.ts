@@ -1,11 +1,11 @@
-/** The files of the console, as deploy/build-console.mjs wrote them beside the compiled service. */
+/** The files of the console, which deploy/build-console.mjs wrote beside the compiled service. */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
 
 export interface ConsoleFile {
   readonly type: string;
-  /** Weak: it is the same for every encoding. */
+  /** Weak, because it is the same for every encoding. */
   readonly etag: string;
   readonly bodies: Readonly<Record<'br' | 'gzip' | 'identity', Buffer>>;
 }

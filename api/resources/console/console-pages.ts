@@ -1,4 +1,4 @@
-/** Serves the console: one page for all of its addresses, and the assets that this page names. */
+/** Serves the console: one page for all of its addresses, and that page's assets. */
 import type { Context, Handler } from '../../http/context.ts';
 import { contentPolicy, setPageHeaders } from '../../http/page-headers.ts';
 import { notFound } from '../../http/problem.ts';
@@ -6,7 +6,7 @@ import { answerTagged } from '../../http/tag-answer.ts';
 import { type ConsoleFile, type ConsoleFiles, readConsoleFiles } from './console-files.ts';
 
 function sendFile(ctx: Context, file: ConsoleFile): void {
-  // Our order: browsers accept all encodings equally, and do not name the smallest first.
+  // In our order, smallest first: browsers accept all encodings equally.
   const encoding = (['br', 'gzip'] as const).find((name) => ctx.acceptsEncodings(name)) ?? 'identity';
   ctx.vary('Accept-Encoding');
   if (encoding !== 'identity') ctx.set('Content-Encoding', encoding);
@@ -25,7 +25,7 @@ function redirect(ctx: Context, to: string): void {
 /** Opens a session with the credential in the query, and redirects to the page without it. */
 type OpenLink = (ctx: Context, page: string) => Promise<void>;
 
-/** `storage` is where files are uploaded to. */
+/** `storage`: the origin that files are uploaded to. */
 export function createConsolePages(openBy: { token: OpenLink; share: OpenLink }, storage: string) {
   const policy = contentPolicy({
     'script-src': "'self'",
@@ -53,12 +53,12 @@ export function createConsolePages(openBy: { token: OpenLink; share: OpenLink },
       ? redirect(ctx, ctx.path.replace(/(?<!\/)\/+$/, '') + ctx.search)
       : sendPage(ctx, 200);
 
-  /** The page itself says what is missing. */
+  /** The page itself explains the 404. */
   const missing: Handler = (ctx) => sendPage(ctx, 404);
 
   const record: Handler = (ctx) => (isId(ctx.params.id) ? page(ctx) : missing(ctx));
 
-  /** The deep link of an audience, which may carry a user token, or be a share link. */
+  /** The deep link of an audience, which may carry a user token or a share link. */
   const segment: Handler = (ctx) => {
     const query = new URLSearchParams(ctx.querystring);
     const open = query.has('token') ? openBy.token : query.has('share') ? openBy.share : undefined;

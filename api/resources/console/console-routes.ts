@@ -1,4 +1,4 @@
-/** The routes of the console. They belong to its pages, not to the API, so the OpenAPI document does not have them. */
+/** The routes of the console. They serve its pages and are not part of the API, so the OpenAPI document leaves them out. */
 import { send } from '../../http/change.ts';
 import type { Context, Handler } from '../../http/context.ts';
 import type { Route } from '../../http/operation.ts';
@@ -50,7 +50,7 @@ export function createConsoleRoutes(deps: Dependencies, signedIn: SessionDepende
       handler: session.create,
     },
     { method: 'delete', path: SESSION, access: 'console', scopes: [], handler: session.end },
-    // By what the file is for: a key may have the scope of one and not of the other.
+    // One route per purpose, because a key may have only one of the scopes.
     ...(['import', 'audience'] as const).map(
       (scope): Route => ({
         method: 'post',

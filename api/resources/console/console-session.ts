@@ -1,4 +1,4 @@
-/** Signing in to the console and out of it: by form, and by the deep link that carries a user token. */
+/** Signing in to the console and out of it: by form, by a deep link with a user token, and by share link. */
 
 import { secretsOf } from '../../../pipeline/runtime/seal.ts';
 import { segmentOf } from '../../../pipeline/stores/audiences.ts';
@@ -27,11 +27,11 @@ function redirect(ctx: Context, to: string): void {
 const isSameUser = (one: Session, other: Session) =>
   one.partner === other.partner && one.customer === other.customer;
 
-/** A share link may lead to a report that the session shows anyway. */
+/** Whether the session already shows the report of the share link. */
 const sees = ({ partner, customer }: Session, link: Session) =>
   partner === link.partner && (customer === null || customer === link.customer);
 
-/** A session of a share link shows nothing that a link should not replace. */
+/** A link may replace a session of a share link, but no other. */
 const isUser = (session: Session | undefined): session is Session =>
   session !== undefined && session.audience === undefined;
 
@@ -81,7 +81,7 @@ export function createConsoleSession(
     send(ctx, { status: 204 });
   };
 
-  /** Whom to ask for another link, if this one was genuine. */
+  /** Whom to ask for a new link, if this one is genuine. */
   async function senderOf(error: unknown): Promise<string> {
     const claimed = error instanceof EndedLink ? [error.partner] : claimedPartners(error);
     for (const partner of claimed)

@@ -1,4 +1,4 @@
-/** Uploads of the console: a browser sends a file straight to the shared bucket, with a URL that is signed for this one object. */
+/** Uploads of the console: a browser sends a file straight to the shared bucket, with a URL presigned for this object. */
 import { randomBytes } from 'node:crypto';
 import { S3Client } from '@aws-sdk/client-s3';
 import { Sha256 } from '@smithy/core/checksum';
@@ -8,7 +8,7 @@ import { serviceCredentials } from '../../../pipeline/sources/credentials.ts';
 import type { ConfigOf } from '../../../schemas/config.ts';
 import type { signedUpload } from '../../../schemas/http-console.ts';
 
-/** Within which the upload has to begin. */
+/** The upload must begin within this time. */
 const EXPIRES_S = 900;
 
 type Settings = Pick<
@@ -16,7 +16,7 @@ type Settings = Pick<
   's3Endpoint' | 's3PublicEndpoint' | 's3Region' | 's3Bucket' | 's3AccessKeyId' | 's3SecretAccessKey'
 >;
 
-/** As a signature has it: more is escaped than by encodeURIComponent. */
+/** Escapes as signatures require: more than encodeURIComponent. */
 const escaped = (text: string) =>
   encodeURIComponent(text).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
 
@@ -28,7 +28,7 @@ export function createUploadUrls(config: Settings) {
   const { s3Region: region, s3Bucket: Bucket } = config;
   const endpoint = config.s3PublicEndpoint || config.s3Endpoint;
   const credentials = serviceCredentials(config);
-  // Sends nothing: it knows where the bucket is, and finds the credentials.
+  // Sends no requests: resolves the bucket's endpoint and the credentials.
   const s3 = new S3Client({ region, ...(credentials ? { credentials } : {}) });
   const { url: bucket } = s3.config.endpointProvider(
     { Bucket, Region: region, ...(endpoint ? { Endpoint: endpoint, ForcePathStyle: true } : {}) },
@@ -43,7 +43,7 @@ export function createUploadUrls(config: Settings) {
   });
 
   return {
-    /** What the pages have to be allowed to connect to. */
+    /** For the pages' content policy (connect-src). */
     origin: bucket.origin,
 
     async sign(

@@ -13,7 +13,7 @@ import { json, tagged } from '../../http/responses.ts';
 import { parseId } from '../../http/validate.ts';
 import { audiencePath, type Dependencies, firstparty, importPath, marketplace } from '../shared.ts';
 
-/** Waiting and running ones. */
+/** Waiting and running dry runs. */
 const MAX_UNFINISHED = { perPartner: 10, perCustomer: 5 };
 
 const toFile = ({ path, rows, accepted, rejected, failure, examples, isWhole }: DryFile) => ({
@@ -31,7 +31,7 @@ const toFile = ({ path, rows, accepted, rejected, failure, examples, isWhole }: 
   })),
 });
 
-/** Of files that would be loaded. */
+/** Sums only files that would be loaded. */
 const sumOf = (files: DryFile[], count: 'rows' | 'accepted') =>
   files.reduce((sum, file) => sum + file[count], 0);
 
@@ -68,7 +68,7 @@ export function createDryRuns(deps: Dependencies) {
     return direct({
       async intend() {
         const quotas = quotasOf(await knownPartners.lookUp(partner), config);
-        // It reads bytes and loads no rows.
+        // Counts bytes only: a dry run loads no rows.
         await dailyQuota.check(request, { ...quotas, rowsPerDay: 0 });
         return counters.take('dry runs');
       },

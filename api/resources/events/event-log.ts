@@ -1,9 +1,9 @@
 /** Bounded buffer of recent events, for clients that resume. */
 import type { Position } from '../../stores/changes.ts';
 
-/** A record that has changed, as the client gets it. */
+/** A changed record, as the client gets it. */
 export interface RecordEvent {
-  /** The newest change that it shows. */
+  /** The newest change included. */
   at: Position;
   name: 'import' | 'audience' | 'load' | 'deleted';
   id: number;
@@ -23,7 +23,7 @@ export type EventLog = ReturnType<typeof createEventLog>;
 
 const keyOf = ({ name, id }: RecordEvent) => `${name} ${id}`;
 
-/** `from`: the log has everything from here on. */
+/** `from`: the log is complete from here on. */
 export function createEventLog(from: Position, { maxEvents, maxBytes }: EventLogLimits) {
   let events: RecordEvent[] = [];
   let begin = 0;
@@ -36,7 +36,7 @@ export function createEventLog(from: Position, { maxEvents, maxBytes }: EventLog
     if (at > lostUpTo) lostUpTo = at;
     bytes -= data.length;
     begin++;
-    // Rarely, because it moves the whole array.
+    // Rarely, because this moves the whole array.
     if (begin * 2 > events.length) {
       events = events.slice(begin);
       begin = 0;
@@ -50,10 +50,10 @@ export function createEventLog(from: Position, { maxEvents, maxBytes }: EventLog
       while (events.length - begin > maxEvents || bytes > maxBytes) dropOldest();
     },
 
-    /** Whether everything that changed at the position or later is here. */
+    /** Whether the log has every change at or after the position. */
     covers: (position: Position): boolean => position >= from && position > lostUpTo,
 
-    /** The newest event of each record that changed at the position or later, in their order. */
+    /** The newest event of each record that changed at or after the position, in order. */
     since(position: Position, isWanted: (event: RecordEvent) => boolean): RecordEvent[] {
       const newest = new Map<string, RecordEvent>();
       for (let i = events.length - 1; i >= begin; i--) {

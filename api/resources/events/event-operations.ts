@@ -45,7 +45,7 @@ const streamed = (summary: string, name: string, data: unknown) => ({
 });
 
 export function eventOperations({ config, events, metrics }: Dependencies) {
-  // A connection without traffic is taken for dead.
+  // An idle connection would be closed.
   const heartbeatMs = Math.min(HEARTBEAT_MS, idleMsOf(config) / 2);
   const open = new Map<string, number>();
 
@@ -80,7 +80,7 @@ export function eventOperations({ config, events, metrics }: Dependencies) {
       const client = { ...stream.client, isVisible: (event: RecordEvent) => isVisible(event, scope) };
       const membership = await events.join(client, ctx.get('last-event-id'));
       if (!membership) throw unavailable('The service is stopping. Reconnect shortly.');
-      // Answered with an error meanwhile, or the client has left.
+      // Already answered with an error, or the client has disconnected.
       if (ctx.state.givenUp || !stream.isOpen()) return membership.leave();
       ctx.res.once('close', membership.leave);
       ctx.respond = false;
@@ -94,7 +94,7 @@ export function eventOperations({ config, events, metrics }: Dependencies) {
     path: `${importPath}/events`,
     operationId: 'streamImportEvents',
     summary: 'Stream changes of import logs',
-    description: about('`import`: an import log that is new or has changed.'),
+    description: about('`import`: a new or changed import log.'),
     handle: streamOf(isImport),
   });
   const ofAudiences = read({
@@ -104,7 +104,7 @@ export function eventOperations({ config, events, metrics }: Dependencies) {
     operationId: 'streamAudienceEvents',
     summary: 'Stream changes of audiences and loads',
     description: about(
-      '`audience`: an audience that is new or has changed, without its files. `load`: a load that is new or has changed, with its `audience_id`. `deleted`: the `audience_id` of an audience that was deleted.',
+      '`audience`: a new or changed audience, without its files. `load`: a new or changed load, with its `audience_id`. `deleted`: the `audience_id` of a deleted audience.',
     ),
     handle: streamOf(isAudience),
   });

@@ -2,9 +2,9 @@
 import type { Context } from '../../http/context.ts';
 import type { Client, Membership } from './hub.ts';
 
-/** How soon the end of a session or the revocation of a key is noticed. */
+/** Max delay until an ended session or a revoked key is noticed. */
 const RECHECK_MS = 2_000;
-/** A client further behind is disconnected and resumes later. */
+/** Bytes. A client further behind is disconnected and can resume. */
 const MAX_BACKLOG = 1_000_000;
 /** Longer timers fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -18,7 +18,7 @@ const headers = {
 
 export function createEventStream({ res, state }: Context, heartbeatMs: number) {
   const timers: NodeJS.Timeout[] = [];
-  /** What was sent before the response began. */
+  /** Events sent before the response began. */
   let waiting = '';
   let begun = false;
   const isOpen = () => !res.destroyed && !res.writableEnded;
@@ -34,7 +34,7 @@ export function createEventStream({ res, state }: Context, heartbeatMs: number) 
   }
 
   async function endIfNotAllowed(): Promise<void> {
-    // While MongoDB does not answer, there is nothing to see either.
+    // Keep the stream while MongoDB does not answer: there are no events either.
     if (!(await state.isStillAllowed().catch(() => true))) end();
   }
 
@@ -49,7 +49,7 @@ export function createEventStream({ res, state }: Context, heartbeatMs: number) 
   return {
     client,
     isOpen,
-    /** Sends the headers and what was sent so far. */
+    /** Sends the headers and the waiting events. */
     begin({ position }: Membership): void {
       begun = true;
       res.on('error', () => {});

@@ -21,7 +21,7 @@ export interface Following {
   stop(): void;
 }
 
-/** Begins at `start.from`, or at `start.otherwise` if the oplog does not reach so far back. */
+/** Begins at `start.from`, or at `start.otherwise` if the oplog does not reach that far back. */
 export function followChanges(
   { changes, log }: { changes: ChangeStore; log: Logger },
   start: { from: Position; otherwise: Position },

@@ -1,6 +1,6 @@
 /**
- * Events for all clients of this process, from one change stream that runs from the first client until a while after the last. Bursts
- * of changes to a record are coalesced into a few events per second; the last one shows the newest state.
+ * Events for all clients of this process, from one change stream, which opens for the first client and closes some time after the last.
+ * Bursts of changes to a record are coalesced into a few events per second; the last event shows the newest state.
  *
  * An event id is a watermark: everything earlier has been sent. A client that returns with it, to any process, gets the changes since,
  * or a `resync` if they are no longer known.
@@ -34,14 +34,14 @@ export interface Client {
 
 /** A client that has joined. */
 export interface Membership {
-  /** What the id of a later event would say: everything earlier has been sent. */
+  /** The current watermark: everything earlier has been sent. */
   position(): Position;
   leave(): void;
 }
 
 interface Member {
   client: Client;
-  /** It knows everything from before. */
+  /** The client has everything before this. */
   from: Position;
 }
 
@@ -54,7 +54,7 @@ interface Run {
 
 export type EventHub = ReturnType<typeof createEventHub>;
 
-/** How far back a starting process reads, for clients of a restarted one. */
+/** How far back a new process reads, for clients of the process it replaces. */
 const BACK_SECONDS = 300;
 const LINGER_MS = 60_000;
 /** Between two events of a record, and after the first change of a group. */
@@ -72,7 +72,7 @@ const resync = { name: 'resync', data: '{}' };
 
 export function createEventHub({ changes, render, log, limits = defaultLimits }: HubDependencies) {
   const members = new Set<Member>();
-  /** The changes that are not sent yet, by record, in the order in which each record changed first. */
+  /** Unsent changes by record, in the order of each record's first change. */
   const pending = new Map<string, { first: Position; change: Change }>();
   const retry = createRetry(log, { when: () => true, ref: false });
   let run: Run | undefined;
@@ -121,7 +121,7 @@ export function createEventHub({ changes, render, log, limits = defaultLimits }:
 
   function schedule(): void {
     if (timer || flushing || pending.size === 0) return;
-    // A process that starts has minutes to catch up with.
+    // A new process has minutes of changes to catch up on.
     const isBehind = pending.size >= MAX_AT_ONCE;
     const waitMs = isBehind ? 0 : Math.max(GATHER_MS, flushedAt + SPACING_MS - performance.now());
     timer = setTimeout(() => {
@@ -182,7 +182,7 @@ export function createEventHub({ changes, render, log, limits = defaultLimits }:
   }
 
   return {
-    /** `lastEventId`: as the client sent it; empty if it is new. */
+    /** `lastEventId`: as sent by the client; empty for a new client. */
     async join(client: Client, lastEventId: string): Promise<Membership | undefined> {
       const now = await changes.now();
       if (closed) return undefined;

@@ -1,4 +1,4 @@
-/** Reads records that have changed, and writes them as the REST calls answer them. */
+/** Reads changed records, and renders them as the REST API does. */
 import type { ClientSession } from 'mongodb';
 import type { AudienceDocument } from '../../../schemas/documents.ts';
 import type { JobDocument } from '../../../schemas/job-documents.ts';
@@ -18,7 +18,7 @@ const MAX_CANCELLED = 500;
 
 const latest = (a: Position | undefined, b: Position) => (a === undefined || b > a ? b : a);
 
-/** When each of them changed last. */
+/** The last change of each record. */
 function timesOf(changes: readonly Change[], of: Change['of']): Map<number, Position> {
   const times = new Map<number, Position>();
   for (const change of changes)
@@ -35,7 +35,7 @@ const importEvent = (job: ShownJob & { partner: string }, at: Position): RecordE
   data: JSON.stringify(toImportLog(job)),
 });
 
-/** The first load of an audience may be there before the audience. */
+/** The first load of an audience may be stored before the audience. */
 const ownerBefore = ({ audience, generation, partner, customer = null }: ChangedLoad): Owner => ({
   _id: audience!,
   generation: generation!,
@@ -69,13 +69,13 @@ export function createRenderEvents(
     const visible = changed.filter(({ phase }) => phase !== 'withdrawn');
     const loads = visible.filter(({ kind }) => kind === 'audience');
 
-    // An audience shows the status of its loads; that one was withdrawn shows, too.
+    // An audience shows the status of its loads, so a withdrawn load changes it too.
     const audienceTimes = new Map(changedAudiences);
     for (const { _id, audience } of changed)
       if (audience !== null)
         audienceTimes.set(audience, latest(audienceTimes.get(audience), jobTimes.get(_id)!));
     const ids = [...audienceTimes.keys()];
-    // Before the audiences: readOpenLoads says why.
+    // Before the audiences: see readOpenLoads.
     const open = byAudience(await jobs.openLoadsOf(ids, session));
     const found = new Map((await audiences.findAll(ids, session)).map((one) => [one._id, one]));
     const isDeleted = (id: number) => found.get(id)?.deletedAt !== undefined;

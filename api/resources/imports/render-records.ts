@@ -8,7 +8,7 @@ import { type ShownJob, toImportLog } from './import-records.ts';
 
 /** At about 600 bytes each, twelve megabytes. */
 const MAX_KEPT = 20_000;
-/** Of whole lists: of some hundred partners that list again and again. */
+/** Whole lists, for some hundred partners that poll them. */
 const MAX_KEPT_BYTES = 32 * 2 ** 20;
 
 function createRenderer(): (raw: Uint8Array) => string {

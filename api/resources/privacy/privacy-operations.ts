@@ -1,4 +1,4 @@
-/** An addition to the specification: /v1/privacy/requests, what the law lets people ask of those who hold data about their devices. */
+/** An addition to the specification: /v1/privacy/requests, for access and deletion requests under privacy law. */
 import { z } from 'zod';
 import type { PrivacyRequest } from '../../../pipeline/accept/new-job.ts';
 import { secretsOf } from '../../../pipeline/runtime/seal.ts';
@@ -35,7 +35,7 @@ export function privacyOperations(deps: Dependencies): Operation[] {
     operationId: 'requestPrivacy',
     summary: 'Delete or return what is stored about devices',
     description:
-      'Concerns your own attributes and audiences, and is done in the order of your jobs: a deletion covers what jobs accepted before it bring, and keeps the devices out of those accepted after it. They count such devices as suppressed. With `identifiers`, or with the `file_path` of a file that has one in the first column of each row.',
+      'Covers your own attributes and audiences, and runs in the order of your jobs: a deletion includes the data of jobs accepted before it; later jobs leave the devices out and count them as suppressed. Send `identifiers`, or the `file_path` of a file with an identifier in the first column of each row.',
     body: {
       schema: bodies.privacyRequest,
       maxBytes: config.limitBodyBytes + MAX_IDENTIFIERS * IDENTIFIER_BYTES,

@@ -34,14 +34,14 @@ export function toRequest(job: ShownRequest) {
   };
 }
 
-/** As the sinks have sealed it. */
+/** The plaintext of a record sealed by the sinks. */
 interface SealedRecord {
   identifier: string;
   attributes: number[];
   audiences: { audience: number; generation: number; events: string[] }[];
 }
 
-/** The jobs, by the name that jobs of this kind have. Later than the request: what it found was deleted meanwhile. */
+/** The jobs that added the devices. Jobs after the request are left out: what it found was deleted and loaded again since. */
 function additionsBy(name: 'import_log_id' | 'load_id', additions: Additions | undefined, request: number) {
   const toRecord = ({ job, at }: Addition) => ({ [name]: job, created_at: at });
   if (!additions || additions.first.job > request) return { first_addition: null, last_addition: null };
@@ -52,7 +52,7 @@ const AT_ONCE = 100;
 
 type Used = Pick<ApiStores, 'requestResults' | 'attributes' | 'attributeDevices' | 'audiences' | 'jobs'>;
 
-/** By generation of an audience. */
+/** Loads by audience and generation. */
 async function loadsInto(found: SealedRecord['audiences'], { jobs }: Pick<Used, 'jobs'>) {
   const spaces = new Map(
     found.map(({ audience, generation }) => [`${audience}.${generation}`, { audience, generation }]),
@@ -64,7 +64,7 @@ async function loadsInto(found: SealedRecord['audiences'], { jobs }: Pick<Used, 
   return additions;
 }
 
-/** The answer to an access request; null: there is none, or it has expired. */
+/** The devices found by an access request; null if there are none yet, or they have expired. */
 export async function devicesOf(stores: Used, job: ShownRequest, secrets: readonly Uint8Array[]) {
   if (job.privacy !== 'access' || job.status !== JobStatus.done) return null;
   const found = await stores.requestResults.ofJob(job._id);

@@ -21,9 +21,9 @@ export interface DeliverDependencies extends Pick<ApiStores, 'deliveries' | 'web
   post: PostEvent;
   metrics: Pick<Metrics, 'deliveries'>;
   log: Logger;
-  /** Nothing more is sent. */
+  /** Stops new attempts. */
   stopping: AbortSignal;
-  /** What is in flight is broken off. */
+  /** Aborts attempts in flight. */
   breakingOff: AbortSignal;
 }
 
@@ -32,7 +32,7 @@ interface Lane {
   inFlight: number;
   /** A look-up of due deliveries is in flight. */
   isFilling: boolean;
-  /** In a row. */
+  /** Consecutive. */
   failures: number;
   pausedUntil: number;
 }
@@ -50,14 +50,14 @@ const reasonOf = (error: unknown) => (error instanceof Error ? error.message : S
 
 export function createDeliverEvents(deps: DeliverDependencies) {
   const { deliveries, webhooks, config, post, metrics, log, stopping, breakingOff } = deps;
-  // The name is resolved, then the request is made: each within the limit.
+  // Twice the limit: once for resolving the name, once for the request.
   const leaseMs = 2 * config.webhookTimeoutMs + 5_000;
   const lanes = new Map<number, Lane>();
-  /** Attempts, and what looks for more. */
+  /** Attempts and look-ups of due deliveries. */
   const running = new Set<Promise<void>>();
   let inFlight = 0;
   let active = new Set<number>();
-  /** The time of the last round, by the database's clock: what is due then can be taken. */
+  /** The time of the last round, by the database's clock: deliveries due by then can be taken. */
   let at = new Date(0);
 
   function laneOf(webhook: number): Lane {
@@ -124,7 +124,7 @@ export function createDeliverEvents(deps: DeliverDependencies) {
       else
         log.warn(
           { err: error, delivery: delivery._id },
-          'webhook delivery not recorded: it is sent again when its lease ends',
+          'webhook delivery not recorded: it will be sent again when its lease expires',
         );
     } finally {
       lane.inFlight--;
@@ -143,7 +143,7 @@ export function createDeliverEvents(deps: DeliverDependencies) {
     return undefined;
   }
 
-  /** How many more may be sent to the webhook now. */
+  /** The number of further deliveries that may be sent to the webhook now. */
   function roomOf(id: number, lane: Lane): number {
     const isPaused = performance.now() < lane.pausedUntil;
     if (stopping.aborted || !active.has(id) || isPaused) return 0;
@@ -151,7 +151,7 @@ export function createDeliverEvents(deps: DeliverDependencies) {
     return Math.min(room - lane.inFlight, MAX_IN_FLIGHT - inFlight);
   }
 
-  /** Takes what is due for the webhook, as far as its lane has room. What fails is for the next round. */
+  /** Takes the webhook's due deliveries, as far as its lane has room. The next round retries failures. */
   async function fill(id: number): Promise<void> {
     const lane = laneOf(id);
     if (lane.isFilling) return;
@@ -170,7 +170,7 @@ export function createDeliverEvents(deps: DeliverDependencies) {
   }
 
   return {
-    /** Starts what is due. */
+    /** Starts due deliveries. */
     async round(): Promise<void> {
       active = new Set((await webhooks.active()).map(({ _id }) => _id));
       for (const [id, lane] of lanes)

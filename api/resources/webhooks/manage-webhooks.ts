@@ -1,4 +1,4 @@
-/** Registers, changes and removes webhooks: what the API and the admin commands share. */
+/** Registers, changes and removes webhooks, for the API and the admin commands. */
 
 import type { Config } from '../../../schemas/config.ts';
 import type { WebhookDocument } from '../../../schemas/webhook-documents.ts';
@@ -97,7 +97,7 @@ export function createManageWebhooks({ counters, deliveries, webhooks, config }:
     draw,
     register,
 
-    /** Null if there is none. One that is enabled receives events for jobs that end from then on. */
+    /** Null if it does not exist. A re-enabled webhook receives events for jobs that end from then on. */
     async change(partner: string, id: number, change: WebhookChange): Promise<WebhookDocument | null> {
       if (change.url !== undefined) checkUrl(change.url);
       const known = await webhooks.find(partner, id);
@@ -110,7 +110,7 @@ export function createManageWebhooks({ counters, deliveries, webhooks, config }:
       return changed;
     },
 
-    /** With a new secret, or with the given one, if it is not the webhook's already. */
+    /** Sets a new secret, or the given one unless the webhook has it already. */
     async rotate(partner: string, id: number, secret = newWebhookSecret()): Promise<WithSecret | null> {
       const owner = { _id: id, partner };
       const sealed = sealWebhookSecret(config.secret, owner, secret);
@@ -118,7 +118,7 @@ export function createManageWebhooks({ counters, deliveries, webhooks, config }:
       return webhook && { webhook, secret };
     },
 
-    /** Also removes its deliveries, in the background: there may be many. What is left of them expires. */
+    /** Also removes its deliveries, in the background, because there may be many. If that is interrupted, the rest expires. */
     async remove(partner: string, id: number): Promise<boolean> {
       const isRemoved = await webhooks.remove(partner, id);
       if (isRemoved) deliveries.removeOf(id).catch(() => {});
@@ -127,13 +127,13 @@ export function createManageWebhooks({ counters, deliveries, webhooks, config }:
 
     drawDelivery: () => counters.take('deliveries'),
 
-    /** Sends a test event as the delivery of this id, unless that is there already. */
+    /** Sends a test event with this delivery id, unless it exists already. */
     async test(webhook: number, id: number): Promise<void> {
       const event = { _id: id, webhook, job: null, ...renderTest(webhook, await deliveries.now()) };
       await deliveries.insert([event]);
     },
 
-    /** Once for each request. */
+    /** Once per request. */
     sendAgain: (webhook: number, id: number, request: string) => deliveries.sendAgain(webhook, id, request),
   };
 }

@@ -9,7 +9,7 @@ import { type createResolve, hostOf } from './public-addresses.ts';
 
 export type PostEvent = ReturnType<typeof createPostEvent>;
 
-/** Read so that the receiver can write its answer to the end. */
+/** Read so that the receiver can finish writing its answer. */
 const MAX_ANSWER_BYTES = 16_384;
 
 async function readSome(answer: IncomingMessage): Promise<void> {
@@ -21,7 +21,7 @@ async function readSome(answer: IncomingMessage): Promise<void> {
 }
 
 export function createPostEvent(resolve: ReturnType<typeof createResolve>, timeoutMs: number) {
-  /** The status that the receiver answered. Rejects if there is none. */
+  /** Resolves to the response status. Rejects if there is no response. */
   return async (url: URL, headers: SignedHeaders, body: string, signal: AbortSignal): Promise<number> => {
     const { address } = await withDeadline(timeoutMs, resolve(url));
     const host = hostOf(url);
@@ -32,7 +32,7 @@ export function createPostEvent(resolve: ReturnType<typeof createResolve>, timeo
     try {
       return await new Promise<number>((fulfil, reject) => {
         const request = (isTls ? requestHttps : requestHttp)({
-          // Not the name: it would be resolved again.
+          // The checked address, because a name would be resolved again.
           host: address,
           port: url.port || (isTls ? 443 : 80),
           ...(isTls && isIP(host) === 0 ? { servername: host } : {}),
@@ -50,11 +50,11 @@ export function createPostEvent(resolve: ReturnType<typeof createResolve>, timeo
         });
         request.on('error', (error) => reject(controller.signal.aborted ? controller.signal.reason : error));
         let isAnswered = false;
-        // The end of a connection without an error, such as that of one that the receiver wants to upgrade.
+        // The connection ended without an error, for example because the receiver wants to upgrade it.
         request.on('close', () => isAnswered || reject(new Error('the connection was closed')));
         request.once('response', (answer) => {
           isAnswered = true;
-          // The status counts, whatever becomes of the rest.
+          // Only the status matters: ignore errors in the body.
           const done = () => {
             request.destroy();
             fulfil(answer.statusCode!);

@@ -25,7 +25,7 @@ export function isPublicAddress(text: string): boolean {
   return address.range() === 'unicast' && (address.kind() === 'ipv4' || address.match(global6));
 }
 
-/** Of a URL: IPv6 addresses are in brackets there. */
+/** The host of a URL, with IPv6 addresses out of their brackets. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1');
 
 /** Not getaddrinfo: a partner's silent name server would block one of the few libuv threads. */
@@ -40,7 +40,7 @@ const resolveName: Lookup = async (hostname) => {
 /** Test installations also need names from /etc/hosts. */
 const lookUpHere: Lookup = (hostname) => lookupName(hostname, { all: true });
 
-/** The address to connect to. Refused if any address of the name is not public. */
+/** Returns the address to connect to. Refuses a name if any of its addresses is not public. */
 export function createResolve(
   allowPrivate: boolean,
   lookup: Lookup = allowPrivate ? lookUpHere : resolveName,

@@ -1,7 +1,7 @@
 /**
- * Records ended jobs as deliveries to their partners' webhooks. Ends are numbered, so one watermark says how far this is done: ending a
- * job writes nothing more, and partners without webhooks cost nothing. The watermark moves only after the deliveries are stored, and
- * storing one twice has no effect, so a crash neither loses nor repeats an event.
+ * Records ended jobs as deliveries to their partners' webhooks. Job ends are numbered, so a single watermark tracks the progress: ending
+ * a job needs no extra write, and partners without webhooks cost nothing. The watermark advances only after the deliveries are stored,
+ * and storing a delivery is idempotent, so a crash neither loses nor repeats an event.
  *
  * Registering a webhook raises the watermark's version, so a process that has not seen the webhook cannot move it.
  */
@@ -25,7 +25,7 @@ const eventsOf = (ended: ShownEnded[], webhooks: WebhookDocument[]): Omit<NewDel
   });
 
 export function createRecordEvents({ counters, deliveries, jobs, webhooks }: RecordDependencies) {
-  /** Jobs that have ended and are not passed yet, up to a limit. */
+  /** Ended jobs beyond the watermark, up to a limit. */
   const readEnded = () =>
     webhooks.inSession(async (session) => {
       const { end, version } = await counters.recordedUpTo(session);
@@ -49,12 +49,12 @@ export function createRecordEvents({ counters, deliveries, jobs, webhooks }: Rec
     faultPoint('webhooks:after-record');
   }
 
-  /** Until all ends are recorded. */
+  /** Resolves when all ends are recorded. */
   return async (signal: AbortSignal): Promise<void> => {
     while (!signal.aborted) {
       const read = await readEnded();
       if (!read) return;
-      // The process that registered the first webhook died before it said so.
+      // The process that registered the first webhook died before raising the version.
       if (read.version === 0) await counters.webhooksChanged();
       await store(read.events);
       const isPassed = await counters.moveRecorded(read.version, read.upTo);

@@ -1,4 +1,4 @@
-/** The end of a job as the event that receivers get: the record is the one that the REST call answers. */
+/** Renders the end of a job as an event, with the record that a GET returns. */
 
 import type { WebhookEventType } from '../../../schemas/http-webhooks.ts';
 import type { JobDocument, JobKind } from '../../../schemas/job-documents.ts';
@@ -7,7 +7,7 @@ import { shown, toImportLog } from '../imports/import-records.ts';
 
 export const shownOfEnded = { ...shown, ...shownOfLoad, partner: 1, audience: 1, endNumber: 1 } as const;
 type Ended = Pick<JobDocument, '_id' | keyof typeof shownOfEnded>;
-/** Privacy requests are nobody's business but that of who made them. */
+/** Without privacy requests, which are shown only to the partner or operator that made them. */
 export type ShownEnded = Ended & { kind: keyof typeof typeOf };
 export const isShown = (job: Ended): job is ShownEnded => job.kind !== 'privacy';
 
@@ -17,7 +17,7 @@ const typeOf: Record<Exclude<JobKind, 'privacy'>, WebhookEventType> = {
   audience: 'load.ended',
 };
 
-/** An ended load shows the same whatever became of its audience since. */
+/** The record of an ended load does not depend on later changes of its audience. */
 const recordOf = (job: ShownEnded) =>
   job.kind === 'audience'
     ? { audience_id: job.audience, ...toLoad(job, { generation: job.generation! }) }

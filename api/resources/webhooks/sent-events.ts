@@ -9,10 +9,10 @@ import { deletionLog, doneLog } from '../imports/import-records.ts';
 const headers = z.object({
   'webhook-id': z
     .string()
-    .meta({ description: 'Identifies the event, the same at every attempt: ignore repetitions.' }),
+    .meta({ description: 'Identifies the event, the same for every attempt: ignore duplicates.' }),
   'webhook-timestamp': z.string().meta({ description: 'Unix time of this attempt, in seconds.' }),
   'webhook-signature': z.string().meta({
-    description: '`v1,` and the signature in base64; two of them, separated by a space, after a rotation.',
+    description: '`v1,` and the signature in base64; after a rotation two of them, separated by a space.',
   }),
 });
 

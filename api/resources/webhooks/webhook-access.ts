@@ -1,4 +1,4 @@
-/** What the operations of webhooks and of their deliveries share. */
+/** Shared by the operations of webhooks and of their deliveries. */
 import type { WebhookDocument } from '../../../schemas/webhook-documents.ts';
 import type { ApiResponse } from '../../http/change.ts';
 import type { Context } from '../../http/context.ts';
@@ -25,7 +25,7 @@ export function createWebhookAccess({ webhooks, config }: Pick<Dependencies, 'we
   }
   return {
     webhookOf,
-    /** For what sends a request to it. */
+    /** For operations that send a request to it. */
     async requireActive(ctx: Context): Promise<void> {
       if (!(await webhookOf(ctx)).isActive)
         throw new Problem('webhook_disabled', 'The webhook is disabled. Enable it first.');

@@ -20,7 +20,7 @@ import { createManageWebhooks, WebhookRefused, type WithSecret } from './manage-
 import { createWebhookAccess, oneWebhook, webhookOperation, webhookPath } from './webhook-access.ts';
 import { toWebhook } from './webhook-records.ts';
 
-/** Test events of a partner: each makes the service send a request to an address that the partner chooses. */
+/** Limits a partner's test events, because each sends a request to an address of the partner's choice. */
 const TESTS_BURST = 10;
 const TESTS_PER_SECOND = 10 / 60;
 
@@ -102,7 +102,7 @@ export function webhookOperations(deps: Dependencies): Operation[] {
     operationId: 'changeWebhook',
     summary: 'Change a webhook',
     description:
-      'Changes the fields that are given. A webhook that is enabled again receives events for jobs that end from then on; pending deliveries go to the new URL.',
+      'Changes the given fields. A re-enabled webhook receives events for jobs that end from then on; pending deliveries go to the new URL.',
     body: { schema: changeWebhook },
     responses: { 204: nothing('Changed') },
     problems: ['webhook_exists'],

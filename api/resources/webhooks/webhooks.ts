@@ -1,6 +1,6 @@
 /**
- * Webhooks in every API process: one at a time records events, each sends deliveries. Polls at most twice per second; without webhooks,
- * only for their existence.
+ * Webhooks in every API process: one process at a time records events, all of them send deliveries. Polls at most twice per second;
+ * without webhooks, only to see whether there are any.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRetry } from '../../../pipeline/engine/retry.ts';
@@ -33,7 +33,7 @@ export function startWebhooks(deps: WebhookDependencies): { stop(): Promise<void
     createResolve(config.webhookAllowPrivate, deps.lookup),
     config.webhookTimeoutMs,
   );
-  // A rate sees the first failure only if the series was there before it.
+  // rate() sees the first failure only if the series existed before it.
   for (const outcome of ['delivered', 'retried', 'failed']) metrics.deliveries.inc({ outcome }, 0);
   const recordEvents = createRecordEvents(deps);
   const deliverer = createDeliverEvents({ ...deps, post, stopping: signal, breakingOff: breakingOff.signal });

@@ -10,7 +10,7 @@ export const setSessionEnd = (listener: () => void): void => {
   onSessionEnd = listener;
 };
 
-/** The header cannot be sent by a form or another site: requests that change something need it. */
+/** CSRF protection: changes need the header, which neither forms nor other sites can send. */
 const api = createClient({ baseUrl: '', headers: { 'X-Headrace-Console': '1' }, retryMs: 0 });
 
 const watched = <T>(response: Promise<T>): Promise<T> =>
@@ -32,23 +32,23 @@ export const change = <T>(
   key?: string,
 ): Promise<ApiResponse<T>> => watched(api.change<T>(method, path, body, key));
 
-/** Not randomUUID, which pages without https do not have. */
+/** Not randomUUID, which requires https. */
 export const newKey = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(
     '',
   );
 
-/** Here a 401 means signed out, not the end of a session. */
+/** Here a 401 means signed out, not that a session has ended. */
 export const session = {
   read: <T>() => api.get<T>(sessionPath),
   change: (method: 'POST' | 'DELETE', body?: object) => api.change(method, sessionPath, body),
 };
 
-/** Who sent a link that has ended; `from` is of its redirect. */
+/** The sender of an ended link; `from`: as in the redirect. */
 export const readSender = (from: string): Promise<ApiResponse<{ partner_name: string }>> =>
   api.get(`/console/sender?from=${encodeURIComponent(from)}`);
 
-/** At most `limit` rows of NDJSON; the rest is not read. */
+/** Reads at most `limit` rows of NDJSON, then stops. */
 export async function readRows<T>(
   path: string,
   limit: number,

@@ -1,7 +1,7 @@
-/** Axes of the growth chart: round steps, and a top that no value exceeds. */
+/** Axes of the growth chart: round steps, up to at least the largest value. */
 const ROUND = [1, 2, 2.5, 5, 10];
 
-/** Zero, and up to `count` round steps above it; the last is not below `max`. */
+/** Zero and up to `count` round steps; the last is at least `max`. */
 export function ticksUpTo(max: number, count = 4): number[] {
   const rough = Math.max(1, max) / count;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -10,6 +10,6 @@ export function ticksUpTo(max: number, count = 4): number[] {
   return Array.from({ length: steps + 1 }, (_, i) => i * step);
 }
 
-/** Every how many points one gets a label, if each takes this much space. */
+/** Labels every nth point, so that each label has this much space. */
 export const labelEvery = (points: number, width: number, space: number): number =>
   Math.max(1, Math.ceil((points * space) / Math.max(1, width)));

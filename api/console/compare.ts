@@ -12,7 +12,7 @@ export interface Pair {
 
 type Part = Omit<Pair, 'shares' | 'difference'> & { share: number };
 
-/** The largest differences first. What one report leaves out has a share of 0 in it. */
+/** Largest differences first. A row missing in one report has a share of 0 there. */
 function pair(ones: Part[], others: Part[]): Pair[] {
   const byKey = new Map(others.map((part) => [part.key, part]));
   const all = new Map([...others, ...ones].map((part) => [part.key, part]));
@@ -44,7 +44,7 @@ export const compareReports = (one: Composition, other: Composition) => ({
   events: pair(eventsOf(one), eventsOf(other)),
 });
 
-/** null: a report lists its largest overlaps, and none below the privacy floor. */
+/** null: unknown, because a report lists only its largest overlaps, and none below the privacy floor. */
 export function commonDevices(one: Composition, other: Composition): number | null {
   const found =
     one.overlaps.find(({ audience_id }) => audience_id === other.audience_id) ??

@@ -1,4 +1,4 @@
-/** The composition report of an audience: stored, being computed, or both while a newer one is computed. */
+/** The composition report of an audience: stored, being computed, or both. */
 
 import { useRef } from 'preact/hooks';
 import type { Composition, Computing } from '../client/types.ts';
@@ -14,10 +14,10 @@ export interface CompositionState {
 const POLL_MS = 400;
 /** Loads may end in quick succession. */
 const APART_MS = 3_000;
-/** A report that a load of the audience overtook is computed again after this time. */
+/** A report overtaken by a load is recomputed after this time. */
 const OVERTAKEN_MS = 10_000;
 
-/** A long report is sent once, not with every progress. */
+/** Requests the previous report once, not with every progress response. */
 async function readComposition(
   path: string,
   known: Composition | null,
@@ -32,7 +32,7 @@ async function readComposition(
   return { report: known ?? previous, computing };
 }
 
-/** `devices`: of the audience. Changes of the marketplace and of other audiences wait for a refresh: a report is as of its time. */
+/** `devices`: the audience's current number. Only its changes outdate a report; other changes wait for a refresh. */
 export function useComposition(path: string | null, devices?: number): Query<CompositionState> {
   const known = useRef<{ path: string | null; report: Composition | null }>({ path, report: null });
   if (known.current.path !== path) known.current = { path, report: null };
@@ -53,12 +53,12 @@ export function useComposition(path: string | null, devices?: number): Query<Com
   });
 }
 
-/** Even if nothing has changed. */
+/** Recomputes even if nothing has changed. */
 export const computeAgain = (path: string): Promise<unknown> => change('POST', path);
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** A report that is out of date is computed first. */
+/** Waits until an outdated report is recomputed. */
 async function whenComputed(path: string): Promise<Response> {
   for (;;) {
     const response = await request(path);

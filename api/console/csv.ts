@@ -1,4 +1,4 @@
-/** Tables as CSV files, made from what the page has read. */
+/** Saves tables of the page as CSV files. */
 import { type CsvCell, csvLineOf } from '../../schemas/csv.ts';
 
 /** Saves a blob under this name. */

@@ -31,7 +31,7 @@ const ownCredentials = {
   region: 'YOUR_REGION',
 };
 
-/** With another path: a file that was corrected is a new file. */
+/** `filePath`: may differ, because a corrected file is a new file. */
 export function submitAgain(origin: string, { key_type, path_type }: ImportLog, filePath: string): string {
   const fields = { file_path: filePath, key_type, ...(filePath.endsWith('/') ? { compressed: 'auto' } : {}) };
   const own = { path_type, credentials: ownCredentials };

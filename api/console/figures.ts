@@ -4,7 +4,7 @@ import { count, percent } from '../client/format.ts';
 import type { Audience } from '../client/types.ts';
 import { isOpen } from '../client/words.ts';
 
-/** A number is never shown without its state. */
+/** A number and its state, always shown together. */
 export type FigureState =
   | { kind: 'loading' }
   | { kind: 'not-yet'; why: string }
@@ -30,7 +30,7 @@ export interface ReportState {
 
 type CountedAudience = Pick<Audience, 'status' | 'unique_devices' | 'matched_devices'>;
 
-/** The audience itself has changed since. The marketplace always changes: a report is as of its time. */
+/** Whether the audience itself has changed since. Changes of the marketplace do not count: it always changes. */
 export const isOutdated = (report: Report, audience: CountedAudience): boolean =>
   report.unique_devices !== audience.unique_devices;
 
@@ -54,7 +54,7 @@ function known(value: string, report: Report, state: ReportState, audience: Coun
   return { kind: 'known', value, note, isOutdated: true };
 }
 
-/** Before the first report: the matches counted by the loads, not updated since. */
+/** Before the first report: matches as counted by the loads. */
 function countedByLoads(
   { matched_devices: matched }: CountedAudience,
   state: ReportState,

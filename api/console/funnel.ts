@@ -1,4 +1,4 @@
-/** The way of an audience's rows: read, accepted, distinct, matched. Every row that is read is accounted for. */
+/** The funnel of an audience's rows: read, accepted, distinct, matched. Accounts for every row. */
 import type { Audience, FileReport } from '../client/types.ts';
 import { isOpen } from '../client/words.ts';
 
@@ -6,9 +6,9 @@ export interface Funnel {
   rows: number;
   rejected: Record<string, number>;
   rejectedRows: number;
-  /** Valid rows in files that failed: nothing of such a file is loaded. */
+  /** Valid rows in failed files, which are not loaded at all. */
   rowsInFailedFiles: number;
-  /** Valid rows of files that are read, in loads that have not ended. */
+  /** Valid rows of files already read, in unfinished loads. */
   rowsNotMerged: number;
   uploaded: number;
   repeated: number;
@@ -50,6 +50,6 @@ export function funnelOf(
   };
 }
 
-/** null when there is nothing to be a share of. */
+/** null if `whole` is 0. */
 export const shareOf = (part: number, whole: number): number | null =>
   whole > 0 ? Math.min(1, part / whole) : null;

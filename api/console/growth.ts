@@ -1,4 +1,4 @@
-/** How an audience grew: new devices, known devices and rejected rows of each load. */
+/** Growth of an audience: new devices, devices already in it, and rejected rows by load. */
 import type { Load } from '../client/types.ts';
 import { totalRejects } from './funnel.ts';
 
@@ -11,7 +11,7 @@ export interface GrowthPoint {
   rejected: number;
 }
 
-/** Ended loads, oldest first; without those that a clear removed. */
+/** Ended loads, oldest first, without cleared ones. */
 export function growthOf(loads: Load[]): GrowthPoint[] {
   return loads
     .filter((load) => !load.cleared && load.audience_devices !== null && load.new_devices !== null)
@@ -26,6 +26,6 @@ export function growthOf(loads: Load[]): GrowthPoint[] {
     .sort((a, b) => a.load - b.load);
 }
 
-/** Devices of the load that the audience had before; null until the load has ended. */
+/** Devices of the load already in the audience; null until the load has ended. */
 export const repeatedDevices = ({ new_devices, unique_devices }: Load): number | null =>
   new_devices === null ? null : Math.max(0, unique_devices - new_devices);

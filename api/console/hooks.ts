@@ -7,7 +7,7 @@ export function useTitle(title: string): void {
   }, [title]);
 }
 
-/** The time, for ages and estimates; every `everyMs`. */
+/** The current time, for ages and estimates; updated every `everyMs`. */
 export function useNow(everyMs: number): number {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {
@@ -18,7 +18,7 @@ export function useNow(everyMs: number): number {
   return now;
 }
 
-/** What a screen reader says next. */
+/** The next text for screen readers. */
 export const announcement = createStore('');
 
 /** Announces a text when it changes, not when the page opens with it. */

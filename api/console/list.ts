@@ -1,4 +1,4 @@
-/** A page of a list that keeps itself up to date. */
+/** A page of a list, updated live. */
 import type { ApiResponse } from '../client/client.ts';
 import { read } from './api-client.ts';
 import { useLive } from './live.ts';
@@ -6,7 +6,7 @@ import { type Query, useQuery } from './query.ts';
 import { hrefWith } from './router.ts';
 
 const PAGE = '25';
-/** Many jobs may change within a second; the list is read once. */
+/** Many jobs may change within a second: read the list once. */
 const APART_MS = 1_000;
 
 export interface List<T> extends Query<ApiResponse<T[]>> {

@@ -1,6 +1,6 @@
 /**
- * The records that change, as the server reports them. The browser resumes a stream that breaks with Last-Event-ID. What it
- * cannot resume (an error answer, a page that was in the background) ends in `resync`: the page then reads everything again.
+ * Changed records, as server-sent events. The browser resumes a broken stream with Last-Event-ID. If it cannot (an error response, a
+ * page that was in the background), the page gets a `resync` and reads everything again.
  */
 
 import { useEffect, useRef } from 'preact/hooks';
@@ -18,7 +18,7 @@ interface LiveEvent {
 export const connected = createStore(true);
 
 const types = ['import', 'audience', 'load', 'resync'] as const;
-/** A shorter interruption is not reported. */
+/** Shorter interruptions are not reported. */
 const GRACE_MS = 1_500;
 const REOPEN_MS = 1_000;
 
@@ -45,7 +45,7 @@ function openLive(path: string, onEvent: (event: LiveEvent) => void): () => void
     reopening = setTimeout(reopen, REOPEN_MS);
   }
 
-  /** The stream was refused: because the session has ended, or because the service is not ready. */
+  /** After a refused stream: the session has ended, or the service is not ready. */
   async function reopen(): Promise<void> {
     try {
       if (!(await findSession())) return endSession();
@@ -77,7 +77,7 @@ function openLive(path: string, onEvent: (event: LiveEvent) => void): () => void
     grace = undefined;
   }
 
-  /** A browser has few connections per server: a hidden tab releases its own. */
+  /** Browsers limit connections per server, so a hidden tab closes its stream. */
   function followVisibility(): void {
     if (document.visibilityState === 'hidden') close();
     else {

@@ -1,4 +1,4 @@
-/** A file becomes an import or a load: first as a dry run, then for good. */
+/** Loads a file as an import or into an audience, after a dry run. */
 import { audiencePath, importPath } from '../client/client.ts';
 import { ApiProblem } from '../client/problem.ts';
 import type { Audience, DryRun, ImportLog } from '../client/types.ts';
@@ -16,7 +16,7 @@ export const scopeOf = ({ kind }: Target) => (kind === 'import' ? 'import' : 'au
 const POLL_MS = 500;
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-/** The file as it would be loaded; an append is read like a new audience. */
+/** Dry run of the file. An append is checked like a new audience. */
 export async function checkFile(
   target: Target,
   file_path: string,
@@ -42,7 +42,7 @@ export async function checkFile(
   }
 }
 
-/** Queues the load and returns the page on which it can be watched. A repetition with the same key queues no second one. */
+/** Queues the load and returns the page that shows it. Idempotent for a key. */
 export async function submitFile(target: Target, file_path: string, key: string): Promise<string> {
   if (target.kind === 'import') {
     const body = { file_path, key_type: target.keyType };

@@ -17,7 +17,7 @@ const nextReading = ({ status, phase, jobs_ahead }: Pick<Progress, 'status' | 'p
 export const firstOpen = (loads: Load[]): Load | undefined =>
   loads.filter(({ status }) => isOpen(status)).at(-1);
 
-/** `path` of the job; null while there is nothing to follow. Another `status` of its record reads it again at once. */
+/** `path` of the job; null if there is none. A change of `status` triggers a read at once. */
 export function useProgress(path: string | null, status?: Status): Progress | undefined {
   const { data } = useQuery(
     path && `${path}/progress ${status}`,

@@ -5,20 +5,20 @@ import { ApiProblem } from '../client/problem.ts';
 
 export interface Query<T> {
   data: T | undefined;
-  /** Of the last read; `data` is from an earlier one. */
+  /** The error of the last read; `data` is from an earlier one. */
   problem: ApiProblem | undefined;
-  /** `data` is of another key. */
+  /** `data` belongs to the previous key. */
   isStale: boolean;
   /** Reads at once. */
   reload: () => void;
-  /** Reads soon, once for many changes. */
+  /** Reads soon; coalesces many changes into one read. */
   refresh: () => void;
 }
 
 interface Options<T> {
   /** When to read again, in ms; null: on demand. */
   again?: (data: T) => number | null;
-  /** Minimum time between reads because of changes. */
+  /** Min time between reads triggered by changes. */
   apartMs?: number;
   /** No automatic retry: it would repeat expensive work. */
   retryByHand?: boolean;
@@ -29,7 +29,7 @@ interface Options<T> {
 const RETRY_MS = 2_000;
 export const isTransient = ({ status }: ApiProblem) => status === 0 || status === 429 || status >= 500;
 
-/** A `key` of null reads nothing; another key forgets what was read. */
+/** A `key` of null reads nothing; a new key drops the data. */
 export function useQuery<T>(
   key: string | null,
   readIt: (signal: AbortSignal) => Promise<T>,

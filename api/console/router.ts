@@ -1,4 +1,4 @@
-/** Which page the address names, and how to get to another one without loading the document again. */
+/** Client-side routing: the page of an address, and navigation without a reload. */
 import { createStore } from './store.ts';
 
 export type Page =
@@ -36,7 +36,7 @@ export function pageOf(path: string): Page {
   return { name: match[1] as 'segment' | 'import' | 'webhook' | 'request', id: Number(match[2]) };
 }
 
-/** Not for a customer. */
+/** Hidden from customers. */
 export const isPartnerPage = ({ name }: Page): boolean =>
   ['imports', 'import', 'upload', 'webhooks', 'webhook', 'requests', 'request', 'new-request'].includes(name);
 
@@ -69,7 +69,7 @@ export function navigate(to: string, { replace = false } = {}): void {
   address.set(location.pathname + location.search);
 }
 
-/** Another page, from its top. */
+/** Opens another page, scrolled to its top. */
 export function openPage(to: string): void {
   navigate(to);
   window.scrollTo(0, 0);

@@ -1,4 +1,4 @@
-/** Who is signed in. The secret itself is in a cookie that scripts cannot read. */
+/** The session. Its secret is in a cookie that scripts cannot read. */
 import { ApiProblem } from '../client/problem.ts';
 import type { Session } from '../client/types.ts';
 import { session as ofSession, setSessionEnd } from './api-client.ts';
@@ -35,11 +35,11 @@ export async function loadSession(): Promise<void> {
   }
 }
 
-/** The partner of a customer's session that has ended: whom to ask for another link. */
+/** The partner of a customer's ended session, to ask for a new link. */
 let ended: string | null = null;
 export const endedWith = (): string | null => ended;
 
-/** The session is no longer valid: sign in again, then return to where one was. */
+/** The session is no longer valid: sign in, then return to the same page. */
 export function endSession(): void {
   const known = sessionStore.get();
   if (known.state !== 'signed-in') return;

@@ -1,4 +1,4 @@
-/** A value that parts of the page share. */
+/** A value shared by components. */
 import { useEffect, useState } from 'preact/hooks';
 
 export interface Store<T> {

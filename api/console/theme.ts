@@ -29,7 +29,7 @@ export function chooseTheme(choice: Theme): void {
     if (choice === 'system') localStorage.removeItem(storageKey);
     else localStorage.setItem(storageKey, choice);
   } catch {
-    // As above.
+    // Storage refused: as above.
   }
 }
 

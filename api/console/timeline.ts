@@ -1,11 +1,11 @@
-/** The phases of a job, with how long each took. */
+/** The phases of a job, with their durations. */
 import { duration } from '../client/format.ts';
 import type { Progress } from '../client/types.ts';
 
 export interface Phase {
   name: string;
   state: 'done' | 'current' | 'failed' | 'ahead';
-  /** How long it took; empty unless it is over. */
+  /** The duration; empty until the phase is over. */
   took: string;
 }
 
@@ -20,7 +20,7 @@ const between = (from: string | null, to: string | null): string => {
   return ms < 1_000 ? '< 1 s' : duration(ms / 1_000);
 };
 
-/** In which phase a job ended that failed. */
+/** The phase in which a job failed. */
 function failedIn({ started_at, loaded_at, files }: Progress): (typeof ofImport)[number] {
   if (loaded_at !== null && started_at !== null) return files === 0 ? 'listing' : 'loading';
   return started_at === null ? 'listing' : 'loading';

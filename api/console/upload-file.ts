@@ -1,4 +1,4 @@
-/** Sends a file straight to the storage, with a URL that the service signs for it. */
+/** Sends a file straight to the storage, with a URL presigned by the service. */
 import { ApiProblem } from '../client/problem.ts';
 import type { SignedUpload } from '../client/types.ts';
 import { change } from './api-client.ts';
@@ -36,7 +36,7 @@ const put = (url: string, file: File, { onSent, signal }: Options): Promise<void
         failed(
           sent > 0
             ? 'The connection to the storage broke, or the file changed while it was read. Nothing was loaded.'
-            : `The storage at ${new URL(url).host} does not answer this page. If others can use it, its CORS rules may not allow uploads from ${location.origin}: tell the operator.`,
+            : `The storage at ${new URL(url).host} does not answer this page. Its CORS rules may not allow uploads from ${location.origin}: ask the operator.`,
         ),
       );
     signal.addEventListener('abort', () => {

@@ -1,6 +1,6 @@
-/** Two circles whose areas, and the area that they have in common, are as large as the sets. */
+/** Two circles with areas and intersection proportional to the sets. */
 
-/** The area that two circles have in common. */
+/** The area of the intersection of two circles. */
 export function lensArea(a: number, b: number, distance: number): number {
   if (distance >= a + b) return 0;
   if (distance <= Math.abs(a - b)) return Math.PI * Math.min(a, b) ** 2;
@@ -12,7 +12,7 @@ export function lensArea(a: number, b: number, distance: number): number {
 
 const STEPS = 40;
 
-/** How far apart the centres must be. */
+/** The distance of the centres for this intersection. */
 function distanceFor(a: number, b: number, area: number): number {
   let [near, far] = [Math.abs(a - b), a + b];
   for (let step = 0; step < STEPS; step++) {

@@ -89,7 +89,7 @@ test('every page and state, light and dark, wide and narrow', async ({ service, 
   await look('import-failed', `/console/imports/${failedImport}`, () =>
     page.getByText('Why it failed').waitFor(),
   );
-  await look('upload', '/console/upload', () => page.getByRole('group', { name: 'Load it as' }).waitFor());
+  await look('upload', '/console/upload', () => page.getByRole('group', { name: 'Load as' }).waitFor());
   await look('requests', '/console/requests', () => page.getByRole('link', { name: 'who-asked' }).waitFor());
   await look('request-done', answered, () => page.getByRole('button', { name: 'Save as JSON' }).waitFor());
   await look('request-failed', failedRequest, () => page.getByText('Why it failed').waitFor());

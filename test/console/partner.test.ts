@@ -227,7 +227,7 @@ test('a file that would fail is not offered to load; a failed import is submitte
   await page.getByText('too_many_invalid').first().waitFor();
   await expectGoodLooks(page, 'dry-run-failed');
   expect(await page.getByRole('button', { name: 'Import', exact: true }).count()).toBe(0);
-  expect((await rowsOf(page, 'Some of the rejected rows')).map(([row, line]) => [row, line])).toEqual([
+  expect((await rowsOf(page, 'Sample of rejected rows')).map(([row, line]) => [row, line])).toEqual([
     ['a,travel', '1'],
     ['b,travel', '2'],
   ]);
@@ -284,7 +284,7 @@ test('webhooks show their deliveries, and send one again', async ({ service, dri
     const page = await browser.open();
     await scene.signIn(page);
     await page.getByRole('link', { name: 'Webhooks' }).click();
-    await page.getByText('Disabled: it answered 410').waitFor();
+    await page.getByText('Disabled: receiver answered 410').waitFor();
     await expectGoodLooks(page, 'webhooks');
     await page.getByRole('link', { name: `${receiver.url}/hook` }).click();
     await page.getByRole('heading', { name: 'Deliveries' }).waitFor();
@@ -322,7 +322,7 @@ test('a person’s request is made, watched to its end, and its receipt saved', 
   await identifiers.fill(` ${gone.toUpperCase()}\n${kept.replaceAll('-', '')}\n`);
   await submit.click();
   await fact(page, 'Devices found').getByText('2', { exact: true }).waitFor();
-  const rows = await rowsOf(page, 'Devices with what is stored about them');
+  const rows = await rowsOf(page, 'Stored data by device');
   expect(rows.sort()).toEqual([gone, kept].map((device) => [device, '–', 'Runners: run']).sort());
 
   await page.getByRole('link', { name: 'Privacy requests' }).click();

@@ -11,7 +11,7 @@ const classes: Record<Value, string> = { 0: 'pending', 1: 'running', 2: 'done', 
 
 interface StatusProps {
   status: Value;
-  /** Rows by reason; shown once it has ended. */
+  /** Rows by reason; shown once the job has ended. */
   rejected?: Record<string, number> | null;
 }
 
@@ -26,7 +26,7 @@ export function Status({ status, rejected }: StatusProps) {
   );
 }
 
-/** Holds the place of rows that are being read, so that nothing jumps when they arrive. */
+/** Reserves the space of loading rows, so that the layout does not jump. */
 export function SkeletonRows({ rows }: { rows: number }) {
   return (
     <div class="skeleton-rows" aria-busy="true">
@@ -49,7 +49,7 @@ export function Age({ time }: { time: string }) {
   );
 }
 
-/** A bar whose number stands beside it, so screen readers skip it. */
+/** A bar beside its number, so screen readers skip it. */
 export function Bar({ fraction }: { fraction: number }) {
   const width = `${Math.max(0, Math.min(1, fraction)) * 100}%`;
   return (
@@ -59,7 +59,7 @@ export function Bar({ fraction }: { fraction: number }) {
   );
 }
 
-/** null: how much there is to do is not known. */
+/** null: the total is unknown. */
 export function ProgressBar({ fraction, label }: { fraction: number | null; label: string }) {
   return fraction === null ? (
     <progress aria-label={label} />
@@ -70,7 +70,7 @@ export function ProgressBar({ fraction, label }: { fraction: number | null; labe
 
 interface EmptyProps {
   title: string;
-  /** It is all that the page has, so its title is a heading. */
+  /** The page shows nothing else, so the title is a heading. */
   isPage?: boolean;
   children?: ComponentChildren;
 }

@@ -1,7 +1,7 @@
 import { useRef, useState } from 'preact/hooks';
 import { announcement } from '../hooks.ts';
 
-/** The clipboard exists only in a secure context; otherwise the text is selected, so that a key copies it. */
+/** The clipboard requires a secure context; without one, the text is selected for Ctrl-C. */
 async function copy(element: HTMLElement): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(element.textContent ?? '');

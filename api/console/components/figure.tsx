@@ -4,7 +4,7 @@ import type { FigureState } from '../figures.ts';
 
 interface Props {
   label: string;
-  /** What it is a share of, in words. */
+  /** The base of the share, in words. */
   share?: string;
   state: FigureState;
 }

@@ -6,7 +6,7 @@ import { Age, EmptyState, Problem, Rejects, SkeletonRows, Status } from './basic
 import { type ListColumn, ListTable } from './list-table.tsx';
 
 const notYet = <span class="quiet">–</span>;
-/** The counts of a file are final when it has been read. */
+/** Shown once the file has been read, when its counts are final. */
 const counted = (file: FileReport, value: number | null) =>
   isOpen(file.status) || value === null ? notYet : count(value);
 
@@ -49,6 +49,6 @@ export function FilesTable({ files, hasEnded, problem, retry }: Props) {
   if (!files) return <SkeletonRows rows={2} />;
   if (files.length === 0 && hasEnded) return <p class="quiet">There are no files.</p>;
   if (files.length === 0)
-    return <EmptyState title="No files yet">They are listed when the job starts.</EmptyState>;
+    return <EmptyState title="No files yet">Files are listed when the job starts.</EmptyState>;
   return <ListTable caption="Files" columns={columns} rows={files} rowKey={(file) => file.s3_path} />;
 }

@@ -4,7 +4,7 @@ import { useSettled } from '../hooks.ts';
 import { hrefWith, navigate } from '../router.ts';
 
 interface Props {
-  /** The address of the list; the filters are its query, so that they survive a reload and can be shared. */
+  /** The address of the list. Filters are in its query, so that they survive a reload and can be shared. */
   path: string;
   query: URLSearchParams;
   searchLabel: string;

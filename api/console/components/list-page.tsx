@@ -7,7 +7,7 @@ import { type ListColumn, ListTable } from './list-table.tsx';
 
 interface Props<T> {
   title: string;
-  /** `audience`: what a row is. */
+  /** What a row is, such as `audience`. */
   noun: string;
   path: string;
   apiPath: string;
@@ -15,9 +15,9 @@ interface Props<T> {
   searchLabel: string;
   columns: ListColumn<T>[];
   rowKey: (row: T) => number;
-  /** What to do next, beside the title. */
+  /** The primary action, beside the title. */
   action?: ComponentChildren;
-  /** What to do when there is nothing at all. */
+  /** The empty state, without filters. */
   empty: ComponentChildren;
 }
 

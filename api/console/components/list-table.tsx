@@ -22,7 +22,7 @@ interface Props<T> {
 
 const STEP = 100;
 
-/** A table of rows of any height. On a narrow screen each row becomes a card: the labels then come from the cells. */
+/** A table with rows of any height. On a narrow screen each row becomes a card, labelled by `data-label`. */
 export function ListTable<T>({ caption, columns, rows, rowKey, isStale, step = STEP }: Props<T>) {
   const [limit, setLimit] = useState(step);
   return (

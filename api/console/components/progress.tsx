@@ -8,11 +8,11 @@ import { Age, ProgressBar } from './basics.tsx';
 interface Props {
   title: string;
   progress: Progress | undefined;
-  /** Loads of the same audience that come after it. */
+  /** The number of later loads of the same audience. */
   following?: number;
 }
 
-/** A job that waits or runs. Its height is the same in every phase. */
+/** A waiting or running job. Has the same height in every phase. */
 export function ProgressCard({ title, progress, following = 0 }: Props) {
   const now = useNow(1_000);
   const after = following > 0 ? `${plural(following, 'more load')} queued` : '';
@@ -41,7 +41,7 @@ export function ProgressCard({ title, progress, following = 0 }: Props) {
   );
 }
 
-/** The progress of one row of a list; its place is kept until it is known. */
+/** The progress of a row of a list. Reserves its space until the progress is known. */
 export function InlineProgress({ progress, label }: { progress: Progress | undefined; label: string }) {
   const now = useNow(1_000);
   const text = progress && [phaseText(progress), remainingText(progress, now)].filter(Boolean).join(' · ');

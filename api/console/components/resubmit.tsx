@@ -1,4 +1,4 @@
-/** What a partner does about an import that failed or rejected rows. */
+/** The next steps after an import that failed or rejected rows. */
 import { useState } from 'preact/hooks';
 import { importPath, readLines } from '../../client/client.ts';
 import { count, plural } from '../../client/format.ts';
@@ -11,7 +11,7 @@ import { openPage } from '../router.ts';
 import { Problem } from './basics.tsx';
 import { LoadSteps } from './load/load-steps.tsx';
 
-/** Submits the same path as a new job: what failed may have been corrected, or may work now. */
+/** Submits the same path as a new job, after a correction or a temporary failure. */
 export function SubmitAgain({ log }: { log: ImportLog }) {
   const [key] = useState(newKey);
   const [isBusy, setBusy] = useState(false);
@@ -46,7 +46,7 @@ export function SubmitAgain({ log }: { log: ImportLog }) {
   );
 }
 
-/** Saves all of the rows, in the form in which they can be loaded. */
+/** Saves all rejected rows as a file that can be loaded. */
 async function saveRows(path: string, name: string): Promise<void> {
   const counts = noRows();
   const lines: string[] = [];
@@ -59,7 +59,7 @@ interface Props {
   rejects: { rows: RejectedRow[]; more: boolean };
 }
 
-/** The rejected rows to correct in place, then uploaded as a file of their own. */
+/** Lets the user correct the rejected rows in place and load them as a new file. */
 export function CorrectRows({ log, rejects }: Props) {
   const { import_log_id: id, key_type: keyType } = log;
   const failed = new Set((log.errors ?? []).flatMap(({ file }) => (file === undefined ? [] : [file])));
@@ -95,14 +95,14 @@ export function CorrectRows({ log, rejects }: Props) {
         onInput={(event) => setText(event.currentTarget.value)}
       />
       <p id="rows-hint" class="quiet">
-        {plural(counts.rows, 'row')} below a header. Delete the rows that you do not want. Only these are
-        loaded; the rows that were accepted stay as they are.
+        {plural(counts.rows, 'row')} below a header. Delete rows that you do not want. Only these rows are
+        loaded; accepted rows stay as they are.
         {!isAll &&
-          ` ${rejects.more ? 'More rows were rejected: save them all, correct the file and upload it.' : ''}${
+          ` ${rejects.more ? 'More rows were rejected: save all of them, correct the file and upload it.' : ''}${
             counts.truncated > 0
-              ? ` ${count(counts.truncated)} are too long to be kept: correct your file.`
+              ? ` ${count(counts.truncated)} are too long to be stored: correct your file.`
               : ''
-          }${counts.omitted > 0 ? ` ${count(counts.omitted)} were not kept: correct your file.` : ''}`}
+          }${counts.omitted > 0 ? ` ${count(counts.omitted)} were not stored: correct your file.` : ''}`}
       </p>
       <div class="actions">
         <button type="submit" class="primary" disabled={(text ?? given).trim() === ''}>

@@ -73,10 +73,10 @@ function Navigation({ session, path }: { session: Session; path: string }) {
   );
 }
 
-/** How to install it: the file itself would only be downloaded. */
+/** The installation instructions, because a link to the file would only download it. */
 export const commandLine = '/docs#description/command-line';
 
-/** For partners: what the console leaves to other tools. */
+/** For partners: links to other tools. */
 function Footer() {
   return (
     <footer class="foot">
@@ -89,7 +89,7 @@ function Footer() {
   );
 }
 
-/** Takes no space: nothing moves when it appears. */
+/** Takes no space, so that the layout does not move. */
 function ConnectionBanner() {
   const isConnected = useStore(connected);
   return (

@@ -18,7 +18,7 @@ function WorkInProgress({ title, progress }: { title: string; progress: Progress
   );
 }
 
-/** How far a job has come, and how long each phase took. */
+/** The phases of a job with their durations. */
 export function Timeline({
   title,
   progress,

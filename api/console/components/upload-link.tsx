@@ -1,6 +1,6 @@
 import type { Session } from '../../client/types.ts';
 
-/** For those who may load files. */
+/** Shown if the session may load files. */
 export function UploadLink({ session, as }: { session: Session; as: 'import' | 'audience' }) {
   if (!session.scopes.includes(as)) return null;
   return (

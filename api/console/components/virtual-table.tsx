@@ -20,19 +20,19 @@ interface Props<T> {
   columns: Column<T>[];
   rows: readonly T[];
   rowKey: (row: T) => string | number;
-  /** What a search looks at; without it there is no search. */
+  /** The text that search matches; without it there is no search. */
   searchText?: (row: T) => string;
-  /** `attribute`: what a row is. */
+  /** What a row is, such as `attribute`. */
   noun: string;
   nouns?: string;
   /** The name of its CSV file. */
   file: string;
 }
 
-/** As in the style sheet (--row-height): rows of one height make the place of each one known without measuring it. */
+/** As in the style sheet (--row-height). With a fixed height, positions need no measuring. */
 const ROW_HEIGHT = 40;
 const SEARCH_FROM = 8;
-/** Paper does not scroll: the first rows are printed, and the CSV file has all. */
+/** Only the first rows are printed; the CSV file has all. */
 const PRINTED = 40;
 
 /** The part of the scrolled region that is in view. */
@@ -57,13 +57,13 @@ function useView(rows: number) {
 
 const Spacer = ({ rows, columns }: { rows: number; columns: number }) =>
   rows > 0 ? (
-    // biome-ignore lint/a11y/noAriaHiddenOnFocusable: nothing in it can have the focus; it holds the place of rows
+    // biome-ignore lint/a11y/noAriaHiddenOnFocusable: not focusable; it fills the space of rows that are not rendered
     <tr class="spacer" aria-hidden="true">
       <td colSpan={columns} style={{ height: `${rows * ROW_HEIGHT}px` }} />
     </tr>
   ) : null;
 
-/** A real table that renders only the rows in view; aria-rowcount and aria-rowindex tell screen readers of the others. */
+/** A table that renders only the rows in view; aria-rowcount and aria-rowindex describe the others to screen readers. */
 export function VirtualTable<T>(props: Props<T>) {
   const { caption, columns, rows, rowKey, searchText, noun, nouns, file } = props;
   const [sort, setSort] = useState<{ id: string; direction: Direction } | null>(null);
@@ -130,7 +130,7 @@ export function VirtualTable<T>(props: Props<T>) {
                   class={`column-${column.id}${column.isNumber ? ' numbers' : ''}`}
                   aria-sort={sort?.id === column.id ? sort.direction : 'none'}
                 >
-                  {/* A button is missing in the header that is repeated on the next page. */}
+                  {/* In print, headers repeat on the next page without their buttons. */}
                   {isPrinting ? (
                     column.label
                   ) : (

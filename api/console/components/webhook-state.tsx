@@ -2,7 +2,7 @@ import type { Delivery, Webhook } from '../../client/types.ts';
 
 export function WebhookState({ webhook: { active, gone } }: { webhook: Webhook }) {
   if (active) return <span class="status status-done">Active</span>;
-  return <span class="status status-failed">{gone ? 'Disabled: it answered 410' : 'Disabled'}</span>;
+  return <span class="status status-failed">{gone ? 'Disabled: receiver answered 410' : 'Disabled'}</span>;
 }
 
 const classes = { pending: 'running', delivered: 'done', failed: 'failed' };

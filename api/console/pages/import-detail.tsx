@@ -16,7 +16,7 @@ import { useProgress } from '../progress.ts';
 import { useQuery } from '../query.ts';
 import { NotFoundPage } from './notices.tsx';
 
-/** The table shows the first ones; the download has all that are kept. */
+/** Rejected rows in the table; the download has all stored ones. */
 const REJECTS = 200;
 const APART_MS = 500;
 
@@ -54,7 +54,7 @@ interface ActionsProps {
   canImport: boolean;
 }
 
-/** What to do about an import that failed. Credentials of another bucket are not kept, so only a command can submit it again. */
+/** Next steps after a failed import. Credentials of a partner's own bucket are not kept, so only a command can submit it again. */
 function AfterFailure({ log, canImport }: ActionsProps) {
   if (log.log_type === 1)
     return (

@@ -1,4 +1,4 @@
-/** A partner asks about devices of people, with their identifiers or with a file of them. */
+/** Creates a privacy request, from identifiers or from a file. */
 import { useState } from 'preact/hooks';
 import { MAX_IDENTIFIERS, readIdentifiers } from '../../../schemas/identifier-text.ts';
 import { privacyPath } from '../../client/client.ts';
@@ -18,19 +18,19 @@ const types: { type: Type; label: string; note: string }[] = [
   {
     type: 'delete',
     label: 'Delete',
-    note: 'removes them from your attributes and audiences, and keeps them out',
+    note: 'removes the devices from your attributes and audiences, and suppresses them in later loads',
   },
-  { type: 'restore', label: 'Restore', note: 'lets them in again; what was deleted does not come back' },
+  { type: 'restore', label: 'Restore', note: 'ends the suppression; deleted data does not come back' },
 ];
 
-/** What is wrong with the text; a line is named by its number. */
+/** What is wrong with the text, by line. */
 function refusalOf(text: string): string {
   const { identifiers, badLine } = readIdentifiers(text);
   if (badLine !== undefined)
     return `Line ${count(badLine)} is not an advertising identifier: 32 hex digits, with hyphens or without.`;
   if (identifiers.length === 0) return 'Enter at least one identifier.';
   return identifiers.length > MAX_IDENTIFIERS
-    ? `These are more than ${count(MAX_IDENTIFIERS)} identifiers: put them into a file in your storage.`
+    ? `More than ${count(MAX_IDENTIFIERS)} identifiers: upload them as a file to your storage instead.`
     : '';
 }
 
@@ -43,7 +43,7 @@ export function NewRequestPage({ session }: { session: Session }) {
   const [refusal, setRefusal] = useState('');
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<ApiProblem>();
-  /** The same for a retry: another request begins with a change of the form. */
+  /** The same for a retry. Changing the form makes it a new request. */
   const [key, setKey] = useState(newKey);
   if (!session.scopes.includes('privacy')) return <NoScopePage scope="privacy" />;
 
@@ -109,7 +109,7 @@ export function NewRequestPage({ session }: { session: Session }) {
         </fieldset>
         {isFile ? (
           <p class="field">
-            <label for="path">Path of the file, below your prefix</label>
+            <label for="path">Path of the file, relative to your prefix</label>
             <input
               id="path"
               required
@@ -121,7 +121,7 @@ export function NewRequestPage({ session }: { session: Session }) {
           </p>
         ) : (
           <>
-            <label for="identifiers">Advertising identifiers, one in each line</label>
+            <label for="identifiers">Advertising identifiers, one per line</label>
             <textarea
               id="identifiers"
               rows={6}

@@ -2,7 +2,7 @@
 import type { Session } from '../../client/types.ts';
 import { useTitle } from '../hooks.ts';
 
-/** Does not tell a missing record from one of another account. */
+/** The same for a missing record and for one of another account. */
 export function NotFoundPage({ what = 'page' }: { what?: string }) {
   useTitle('Not found');
   return (
@@ -21,14 +21,14 @@ export function NotFoundPage({ what = 'page' }: { what?: string }) {
   );
 }
 
-/** The session's key does not have the scope. */
+/** Shown if the session's key lacks the scope. */
 export function NoScopePage({ scope }: { scope: string }) {
   useTitle('Not allowed');
   return (
     <div class="narrow">
       <h1>Not allowed</h1>
       <p>
-        Your API key does not have the scope <code>{scope}</code>. Sign in with one that has it.
+        Your API key does not have the scope <code>{scope}</code>. Sign in with a key that has it.
       </p>
     </div>
   );

@@ -20,7 +20,7 @@ function Facts({ request }: { request: PrivacyRequestDetails }) {
     <dl class="facts">
       <dt>Identifiers</dt>
       <dd class="numbers">{counted(request.identifiers)}</dd>
-      <dt>{request.type === 'restore' ? 'Devices that were kept out' : 'Devices found'}</dt>
+      <dt>{request.type === 'restore' ? 'Suppressed devices found' : 'Devices found'}</dt>
       <dd class="numbers">{counted(request.found)}</dd>
       <dt>Submitted</dt>
       <dd>
@@ -34,14 +34,14 @@ function Facts({ request }: { request: PrivacyRequestDetails }) {
   );
 }
 
-/** What was done, for the person who asked: anyone can verify it. */
+/** The signed record of what was done, for the person who asked. */
 function Receipt({ request: { request_id: id, receipt } }: { request: PrivacyRequestDetails }) {
   if (receipt === null) return null;
   return (
     <section>
       <h2>Receipt</h2>
       <p>
-        Says what was done, where copies remain and until when. It is signed as a JWS (
+        States what was done, where copies remain and until when. It is signed as a JWS (
         <a href="/.well-known/jwks.json">public keys</a>) and names no device.
       </p>
       <p class="actions">
@@ -81,12 +81,12 @@ function Stored({ request: { request_id: id, type, status, devices } }: { reques
   return (
     <section>
       <h2>What is stored</h2>
-      {devices === null && <p class="quiet">The answer was kept for 7 days.</p>}
+      {devices === null && <p class="quiet">Expired: results are kept for 7 days.</p>}
       {devices?.length === 0 && <p class="quiet">Nothing is stored about these devices.</p>}
       {devices && devices.length > 0 && (
         <>
           <ListTable
-            caption="Devices with what is stored about them"
+            caption="Stored data by device"
             columns={columns}
             rows={devices}
             rowKey={({ identifier }) => identifier}

@@ -12,7 +12,7 @@ import { NoScopePage } from './notices.tsx';
 
 const PAGE = '25';
 const path = '/console/requests';
-/** While one has not ended, and otherwise. */
+/** `open`: while a request is unfinished. */
 const POLL_MS = { open: 1_000, idle: 10_000 };
 
 const counted = (value: number | null) => (value === null ? <span class="quiet">–</span> : count(value));

@@ -27,7 +27,7 @@ import { NotFoundPage } from './notices.tsx';
 const LOADS = 1_000;
 const APART_MS = 500;
 
-/** All data of the report, reloaded on events. A share link reads the report alone, and follows nothing. */
+/** All data of the report, reloaded on events. A share link reads only the report, without events. */
 function useReport(segment: number, isShared: boolean) {
   const bySegment = `${audiencePath}?segment_id=${segment}`;
   const audience = useQuery(bySegment, async (signal) => (await read<Audience[]>(bySegment, signal)).data, {
@@ -65,7 +65,7 @@ function useReport(segment: number, isShared: boolean) {
 
 const lastFailure = (loads: Load[]) => loads.find(({ status }) => status === 3)?.errors ?? null;
 
-/** Only the partner can do something about it. */
+/** The next step, for the partner; customers cannot act on a failure. */
 const FailureNotice = ({ session }: { session: Session }) => (
   <p class="problem">
     A load of this audience failed, so devices may be missing. Ask {session.partner_name} for details.
@@ -129,7 +129,7 @@ export function SegmentReportPage({ session, segment, query }: Props) {
   );
 
   if (audience.data?.length === 0) return <NotFoundPage what="report" />;
-  // Render all parts at once: parts that arrive one by one would push each other down.
+  // Render all parts at once, so that the layout does not jump.
   const isRead = [loads, files].every(({ data, problem }) => data || problem || isShared);
   if (!record || !path || !isRead)
     return audience.problem ? (

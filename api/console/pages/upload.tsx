@@ -20,7 +20,7 @@ const kinds: { kind: Kind; scope: 'import' | 'audience'; label: string; note: st
     kind: 'append',
     scope: 'audience',
     label: 'Add to an audience',
-    note: 'devices already in audience are not added twice',
+    note: 'devices already in the audience are not added twice',
   },
 ];
 const actions: Record<Kind, string> = {
@@ -29,7 +29,7 @@ const actions: Record<Kind, string> = {
   append: 'Add to audience',
 };
 
-/** The newest ones; further ones are appended to with the command line. */
+/** The newest audiences; for older ones there is the command line. */
 const LISTED = 200;
 
 export function UploadPage({ session, query }: { session: Session; query: URLSearchParams }) {
@@ -88,7 +88,7 @@ export function UploadPage({ session, query }: { session: Session; query: URLSea
         />
         {refusal && <p role="alert">{refusal}</p>}
         <fieldset>
-          <legend>Load it as</legend>
+          <legend>Load as</legend>
           {allowed.map((one) => (
             <label key={one.kind} class="option">
               <input

@@ -13,7 +13,7 @@ import { hrefWith } from '../router.ts';
 import { NoScopePage, NotFoundPage } from './notices.tsx';
 
 const PAGE = '25';
-/** While something is to be sent, and otherwise. */
+/** `pending`: while a delivery is pending. */
 const POLL_MS = { pending: 1_000, idle: 10_000 };
 
 function Attempts({ attempts, next_attempt_at }: Delivery) {
@@ -52,7 +52,7 @@ function Redeliver({ delivery: { delivery_id: id }, path, onSent }: RedeliverPro
     setProblem(undefined);
     try {
       await change('POST', `${path}/${id}/redeliver`, undefined, newKey());
-      announcement.set(`Delivery ${id} is sent again`);
+      announcement.set(`Sending delivery ${id} again`);
       onSent();
     } catch (error) {
       if (!(error instanceof ApiProblem)) throw error;

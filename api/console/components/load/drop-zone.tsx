@@ -7,12 +7,12 @@ interface Props {
   onRefuse: (reason: string) => void;
 }
 
-/** A file can be dropped anywhere: next to the zone, the browser would leave the page and open it. */
+/** Accepts a drop anywhere on the page: beside the zone, the browser would leave the page and open the file. */
 function useDrop(onFiles: (files: FileList) => void): boolean {
   const [isOver, setOver] = useState(false);
   const latest = useRef(onFiles);
   latest.current = onFiles;
-  // Not after the next paint: a file could be dropped before.
+  // Before the next paint: a file could be dropped right after it.
   useLayoutEffect(() => {
     const over = (event: DragEvent) => {
       event.preventDefault();

@@ -15,7 +15,7 @@ const columns: ListColumn<Example>[] = [
   },
 ];
 
-/** By reason, over all files. */
+/** Rejected rows by reason, over all files. */
 function rejectedOf({ file }: DryRun): Record<string, number> {
   const sums: Record<string, number> = {};
   for (const { rows_rejected } of file)
@@ -51,9 +51,9 @@ export function DryRunResult({ run }: { run: DryRun }) {
       )}
       {examples.length > 0 && (
         <>
-          <h3>Some of the rejected rows</h3>
+          <h3>Sample of rejected rows</h3>
           <ListTable
-            caption="Some of the rejected rows"
+            caption="Sample of rejected rows"
             columns={columns}
             rows={examples}
             rowKey={({ line, code }) => `${line} ${code}`}

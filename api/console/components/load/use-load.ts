@@ -1,4 +1,4 @@
-/** The way of a file: uploaded, checked by a dry run, and loaded once a person has seen what would happen. */
+/** Loads a file: upload, dry run, and the load itself once the user confirms the result of the dry run. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiProblem } from '../../../client/problem.ts';
 import type { DryRun } from '../../../client/types.ts';
@@ -17,7 +17,7 @@ export type Stage =
 const problemOf = (error: unknown): ApiProblem =>
   error instanceof ApiProblem ? error : new ApiProblem(-1, 'The page failed', String(error));
 
-/** A page that is closed by mistake would lose what was uploaded. */
+/** Warns before the page is closed, which would lose the upload. */
 const warn = (event: BeforeUnloadEvent) => event.preventDefault();
 
 export function useLoad(file: File, target: Target) {
@@ -54,7 +54,7 @@ export function useLoad(file: File, target: Target) {
 
   return {
     stage,
-    /** From the upload on. */
+    /** Starts again with the upload. */
     retry: () => setAttempt(attempt + 1),
     async load(run: DryRun): Promise<void> {
       setStage({ name: 'submitting', run });

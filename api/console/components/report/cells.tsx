@@ -13,7 +13,7 @@ const Hidden = ({ floor }: { floor: number }) => (
 export const CountCell = ({ value, floor }: { value: number | null; floor: number }) =>
   value === null ? <Hidden floor={floor} /> : <span>{count(value)}</span>;
 
-/** All bars of shares have one scale: the whole width is 100 %. */
+/** All share bars have the same scale: the full width is 100 %. */
 export const ShareCell = ({ share, of = 'this' }: { share: number; of?: 'this' | 'other' }) => (
   <span class={`share share-${of}`} title={`${share * 100}%`}>
     <Bar fraction={share} />
@@ -21,7 +21,7 @@ export const ShareCell = ({ share, of = 'this' }: { share: number; of?: 'this' |
   </span>
 );
 
-/** From the middle to the left or to the right; `value` is from -1 to 1. */
+/** A bar from the middle to the left or right; `value` is from -1 to 1. */
 function Diverging({ value, kind, children }: { value: number; kind: string; children: ComponentChildren }) {
   const width = `${Math.max(1, Math.abs(value) * 50)}%`;
   const style = value < 0 ? { right: '50%', width } : { left: '50%', width };
@@ -52,7 +52,7 @@ export function IndexCell({ row }: { row: Attribute }) {
 const points = new Intl.NumberFormat('en', { maximumFractionDigits: 1, signDisplay: 'exceptZero' });
 export const pointsOf = (difference: number): string => points.format(difference * 100);
 
-/** The difference of two shares in percentage points; the bar of the largest one fills its half. */
+/** The difference of two shares in percentage points; the bar of the largest difference fills its half. */
 export const DifferenceCell = ({ difference, largest }: { difference: number; largest: number }) => (
   <Diverging value={largest > 0 ? difference / largest : 0} kind={kindOf(difference)}>
     {pointsOf(difference)}

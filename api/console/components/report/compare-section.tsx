@@ -10,7 +10,7 @@ import { DifferenceCell, ShareCell } from './cells.tsx';
 import { Clamped } from './report-tables.tsx';
 import { unitFor, VennCircles } from './venn-picture.tsx';
 
-/** Both bars of a row, one above the other, on one scale. */
+/** Both bars of a row, stacked, on the same scale. */
 const columnsOf = (label: string, names: [string, string], largest: number): Column<Pair>[] => [
   {
     id: 'name',
@@ -122,7 +122,7 @@ interface Props {
   file: string;
 }
 
-/** Two audiences side by side: which shares differ the most. */
+/** Compares two audiences: the largest differences of shares first. */
 export function CompareSection({ report, audience, back, file }: Props) {
   const composition = useComposition(`${audiencePath}/${audience}/composition`);
   const other = composition.data?.report;

@@ -9,7 +9,7 @@ const list = `${audiencePath}?limit=${MAX_LISTED}`;
 
 interface Props {
   audience: number;
-  /** The audience that it is compared with; 0: none. */
+  /** The other audience; 0: none. */
   chosen: number;
   here: string;
   hrefOf: (audience: number) => string;

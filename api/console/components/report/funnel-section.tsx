@@ -44,7 +44,7 @@ function LeftOut({ funnel }: { funnel: Funnel }) {
 
 interface Props {
   audience: Audience;
-  /** null: not shown to this reader. */
+  /** null: hidden from this reader. */
   files: FileReport[] | null | undefined;
   state: ReportState;
 }
@@ -52,7 +52,7 @@ interface Props {
 export function FunnelSection({ audience, files, state }: Props) {
   const funnel = funnelOf(files ?? [], audience);
   const { rows, uploaded, unique } = funnel;
-  // A report that is out of date is a share of the devices at its time.
+  // An outdated report has the share at its time.
   const matchedShare = state.report ? state.report.match_rate : shareOf(audience.matched_devices, unique);
   const rowsFigure = files ? recordFigure(audience, rows) : ({ kind: 'loading' } as const);
   return (

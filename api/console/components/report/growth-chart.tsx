@@ -9,10 +9,10 @@ const HEIGHTS = { devices: 180, loads: 96 };
 const GAP = 28;
 const LABELS = 40;
 const HEIGHT = TOP + HEIGHTS.devices + GAP + HEIGHTS.loads + LABELS;
-/** The least space for the label of a load. */
+/** Min space for the label of a load. */
 const LABEL_SPACE = 96;
 const MAX_BAR = 48;
-/** With more points than this, the line alone is clearer. */
+/** With more points, the line alone is clearer. */
 const MAX_DOTS = 60;
 
 function useWidth() {
@@ -26,7 +26,7 @@ function useWidth() {
   return { host, width };
 }
 
-/** One of the two charts: where its values lie, and its grid. */
+/** Scale and grid of one of the two charts. */
 function plotOf(top: number, height: number, max: number) {
   const ticks = ticksUpTo(max, height > 120 ? 4 : 3);
   const y = (value: number) => top + height - (value / ticks.at(-1)!) * height;

@@ -10,7 +10,7 @@ import { GrowthChart } from './growth-chart.tsx';
 
 const counted = (value: number | null) => (value === null ? <span class="quiet">–</span> : count(value));
 
-/** Where the files are, and why one failed, is the partner's business. */
+/** File paths and error messages are shown to the partner only. */
 const columnsFor = (showsPaths: boolean): ListColumn<Load>[] => [
   {
     label: 'Load',

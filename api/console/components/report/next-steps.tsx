@@ -10,7 +10,7 @@ interface Props {
   hasRejects: boolean;
 }
 
-/** For the partner. */
+/** Shown to partners only. */
 export function NextSteps({ audience, session, hasFiles, hasRejects }: Props) {
   const id = audience.audience_id;
   const canLoad = session.scopes.includes('audience');

@@ -13,7 +13,7 @@ const FloorNote = ({ floor }: { floor: number }) =>
     <p class="notice">Counts, attributes and overlaps of fewer than {count(floor)} devices are hidden.</p>
   ) : null;
 
-/** Those of every partner, or of the one whose audience it is. */
+/** Attributes of all partners, or only those of the audience's partner. */
 function Attributes({ report, isPartner, file }: { report: Composition; isPartner: boolean; file: string }) {
   const { attributes, floor } = report;
   const [ownOnly, setOwnOnly] = useState(false);
@@ -47,7 +47,7 @@ function Attributes({ report, isPartner, file }: { report: Composition; isPartne
   );
 }
 
-/** The largest ones first; all of them on request. */
+/** Largest first; all of them on request. */
 function Overlaps({ report, path, file, compareWith }: Omit<Props, 'report'> & { report: Composition }) {
   const [all, setAll] = useState<{ report: Composition; overlaps: Composition['overlaps'] }>();
   const [problem, setProblem] = useState<ApiProblem>();
@@ -86,16 +86,16 @@ function Overlaps({ report, path, file, compareWith }: Omit<Props, 'report'> & {
 interface Props {
   audience: Audience;
   report: Composition | null | undefined;
-  /** Of the report. */
+  /** The API path of the report. */
   path: string;
   hasFailed: boolean;
   isPartner: boolean;
-  /** How the names of CSV files begin. */
+  /** Prefix of the names of CSV files. */
   file: string;
   compareWith: ((audience: number) => string) | undefined;
 }
 
-/** Why there is no report, or the place that it will take. */
+/** Explains why there is no report, or reserves its space. */
 function Missing({ audience, hasFailed }: Pick<Props, 'audience' | 'hasFailed'>) {
   if (hasFailed) return <EmptyState title="The report could not be computed" />;
   if (audience.unique_devices > 0) return <SkeletonRows rows={12} />;

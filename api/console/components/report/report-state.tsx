@@ -37,7 +37,7 @@ function State({ audience, composition: { data, problem } }: Pick<Props, 'audien
 }
 
 interface Props {
-  /** Of the report. */
+  /** The API path of the report. */
   path: string;
   audience: Audience;
   composition: Query<CompositionState>;
@@ -48,7 +48,7 @@ interface Props {
   children?: ComponentChildren;
 }
 
-/** The time of the report, and what can be done with it. */
+/** The time of the report, and its actions. */
 export function ReportBar({ path, audience, composition, isShared, isPartner, children }: Props) {
   const [problem, setProblem] = useState<ApiProblem>();
   const [isSharing, setSharing] = useState(false);

@@ -14,7 +14,7 @@ export const Clamped = ({ text }: { text: string }) => (
   </span>
 );
 
-/** The name of an attribute; on a narrow screen with what its other columns say. */
+/** The name of an attribute; on a narrow screen with the content of hidden columns. */
 const AttributeName = ({ row }: { row: Attribute }) => {
   const { category, label } = categoryOf(row.name);
   return (
@@ -153,7 +153,7 @@ export function EventsTable({ report, file }: { report: Composition; file: strin
 
 interface OverlapsProps extends Pick<Composition, 'overlaps'> {
   file: string;
-  /** The address of the comparison with another audience, for those who may see it. */
+  /** The address of the comparison with another audience, if the reader may see it. */
   compareWith?: (audience: number) => string;
 }
 

@@ -12,7 +12,7 @@ const lifetimes: [days: number, label: string][] = [
   [30, '30 days'],
 ];
 
-/** Makes a link that shows this report to anyone. */
+/** Creates a link that shows this report to anyone. */
 export function SharePanel({ path }: { path: string }) {
   const [days, setDays] = useState(7);
   const [link, setLink] = useState<ReportLink>();
@@ -32,7 +32,7 @@ export function SharePanel({ path }: { path: string }) {
     }
   };
   const url = link && new URL(link.url, location.origin).href;
-  /** Pages without https have no clipboard: then the link is there to be selected. */
+  /** Without https there is no clipboard: the link can still be selected. */
   const copy = () =>
     navigator.clipboard?.writeText(url!).then(
       () => setCopied(true),

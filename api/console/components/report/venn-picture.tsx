@@ -14,7 +14,7 @@ interface Circles {
 
 const SPACE = { width: 240, height: 132, margin: 4 };
 
-/** The largest area of a device with which these sets fit side by side. */
+/** The largest area per device for which these sets fit side by side. */
 export const unitFor = (sizes: { devices: number; other: number }[]): number =>
   Math.min(
     ...sizes.map(({ devices, other }) => {
@@ -44,7 +44,7 @@ export function VennCircles({ name, devices, otherName, other, common, unit }: C
 
 const MAX_SHOWN = 4;
 
-/** The largest overlaps, all of one scale. The table has the others. */
+/** The largest overlaps, on one scale. The table has all. */
 export function OverlapPicture({ report }: { report: Composition }) {
   const shown = report.overlaps.slice(0, MAX_SHOWN).map((overlap) => ({
     ...overlap,

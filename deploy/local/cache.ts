@@ -1,6 +1,6 @@
 /**
- * The cache of downloaded servers, outside the checkout and shared by all clones. A download goes to a temporary folder that is
- * renamed when it is complete, so an interrupted one leaves nothing that a later start could mistake for a server.
+ * The cache of downloaded servers, outside the checkout and shared by all clones. A download goes to a temporary folder, which is
+ * renamed when complete, so that a later start never uses an interrupted download.
  */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -9,20 +9,22 @@ import { withLock } from './lock.ts';
 import type { Report } from './start-error.ts';
 
 export interface Download {
-  /** Includes the version, so that each version has a folder of its own. */
+  /** One per version. */
   readonly folder: string;
   readonly title: string;
-  /** About how much it fetches, and the folder below its directory where that arrives first. */
-  readonly size?: { readonly bytes: number; readonly folder: string };
-  /** Throws a StartError when a tool is missing; called only if there is something to download. */
+  /** Estimated size of the download, and the folder below `directory` that it arrives in. `isBuilt`: compiled afterwards. */
+  readonly size?: { readonly bytes: number; readonly folder: string; readonly isBuilt?: true };
+  /** Throws a StartError if a tool is missing; called only if there is something to download. */
   checkTools(): void;
   fetchInto(directory: string, signal: AbortSignal): Promise<void>;
 }
 
 const REPORT_MS = 5_000;
+/** Share of the estimated size from which a download counts as complete. */
+const COMPLETE = 0.99;
 const megabytes = (bytes: number) => `${Math.round(bytes / 1e6)} MB`;
 
-/** What the files of a folder take on the disk, without those that vanish meanwhile; 0 if the folder vanishes. */
+/** Disk space of a folder's files. Files that vanish meanwhile count as 0. */
 export function sizeOfFolder(folder: string): number {
   const sizeOf = (name: string) => {
     const found = statSync(join(folder, name), { throwIfNoEntry: false });
@@ -36,13 +38,13 @@ export function sizeOfFolder(folder: string): number {
   }
 }
 
-/** `42 MB of 71 MB (59%)`; never 100% before the end, because the total may be an estimate. */
+/** `42 MB of 71 MB (59%)`; at most 99%, because the total may be an estimate. */
 export const arrivedText = (arrived: number, total: number): string =>
   `${megabytes(Math.min(arrived, total))} of ${megabytes(total)} (${Math.min(99, Math.floor((100 * arrived) / total))}%)`;
 
-/** Reports how much of a download has arrived until the returned function is called. */
-export function reportArrival(what: string, arrived: () => string, report: Report): () => void {
-  const timer = setInterval(() => report(`${what}: ${arrived()}`), REPORT_MS);
+/** Reports the progress of a download until the returned function is called. */
+export function reportArrival(progress: () => string, report: Report): () => void {
+  const timer = setInterval(() => report(progress()), REPORT_MS);
   return () => clearInterval(timer);
 }
 
@@ -62,7 +64,7 @@ export async function cached(download: Download, report: Report, signal: AbortSi
   const partial = `${download.folder}.partial-`;
   const fetchOnce = async () => {
     if (existsSync(target)) return;
-    // We hold the lock, so the processes that left these are gone.
+    // Left by dead processes: we hold the lock.
     for (const name of readdirSync(cache)) {
       if (name.startsWith(partial)) rmSync(join(cache, name), { recursive: true, force: true });
     }
@@ -71,13 +73,18 @@ export async function cached(download: Download, report: Report, signal: AbortSi
     const seconds = () => Math.round((Date.now() - since) / 1000);
     const { title, size } = download;
     report(`downloading ${title}${size ? `, ${megabytes(size.bytes)}` : ''} (first start only)`);
-    const arrived = () =>
-      size ? arrivedText(sizeOfFolder(join(directory, size.folder)), size.bytes) : `${seconds()} s`;
-    const stopReporting = reportArrival(`downloading ${title}`, arrived, report);
+    const progress = () => {
+      if (!size) return `downloading ${title}: ${seconds()} s`;
+      const arrived = sizeOfFolder(join(directory, size.folder));
+      return size.isBuilt && arrived >= COMPLETE * size.bytes
+        ? `building ${title}`
+        : `downloading ${title}: ${arrivedText(arrived, size.bytes)}`;
+    };
+    const stopReporting = reportArrival(progress, report);
     try {
       await download.fetchInto(directory, signal);
       renameSync(directory, target);
-      report(`downloaded ${title} in ${seconds()} s`);
+      report(`${size?.isBuilt ? 'built' : 'downloaded'} ${title} in ${seconds()} s`);
     } finally {
       stopReporting();
       rmSync(directory, { recursive: true, force: true });

@@ -112,7 +112,7 @@ export async function pullImages(names: readonly ServerName[], report: Report): 
     };
     const sum = (what: 'current' | 'total') => [...layers.values()].reduce((all, one) => all + one[what], 0);
     const arrived = () => (layers.size === 0 ? 'starting' : arrivedText(sum('current'), sum('total')));
-    const stopReporting = reportArrival(`pulling ${image}`, arrived, report);
+    const stopReporting = reportArrival(() => `pulling ${image}: ${arrived()}`, report);
     try {
       const progress = await docker.pull(image);
       await new Promise<void>((resolve, reject) => {

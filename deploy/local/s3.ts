@@ -16,7 +16,7 @@ export const sharedBucket = 'headrace-shared';
 export const s3Download: Download = {
   folder: `versitygw-${version}`,
   title: `versitygw ${version} (S3)`,
-  size: { bytes: 112_000_000, folder: 'modules/cache/download' },
+  size: { bytes: 112_000_000, folder: 'modules/cache/download', isBuilt: true },
   checkTools: () =>
     needTool('go', 'build versitygw, the S3 server', { server: 'S3', variable: 'HEADRACE_S3_ENDPOINT' }),
   async fetchInto(directory, signal) {

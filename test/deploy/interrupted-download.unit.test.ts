@@ -48,7 +48,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
   },
 );
 
-test('a download reports its size, and how much of it has arrived', async () => {
+async function progressOf(isBuilt: boolean): Promise<string[]> {
   const home = temporaryFolder();
   const before = process.env.XDG_CACHE_HOME;
   process.env.XDG_CACHE_HOME = home;
@@ -63,21 +63,37 @@ test('a download reports its size, and how much of it has arrived', async () => 
           vi.advanceTimersByTime(5_000);
         }
       }),
-      size: { bytes: 84_000_000, folder: 'tool' },
+      size: { bytes: 84_000_000, folder: 'tool', ...(isBuilt ? { isBuilt } : {}) },
     };
     await cached(sized, (line) => said.push(line), new AbortController().signal);
-    expect(said).toEqual([
-      'downloading thing, 84 MB (first start only)',
-      'downloading thing: 21 MB of 84 MB (25%)',
-      'downloading thing: 42 MB of 84 MB (50%)',
-      'downloading thing: 84 MB of 84 MB (99%)',
-      expect.stringMatching(/^downloaded thing in \d+ s$/),
-    ]);
+    return said;
   } finally {
     vi.useRealTimers();
     if (before === undefined) delete process.env.XDG_CACHE_HOME;
     else process.env.XDG_CACHE_HOME = before;
   }
+}
+
+const arriving = [
+  'downloading thing, 84 MB (first start only)',
+  'downloading thing: 21 MB of 84 MB (25%)',
+  'downloading thing: 42 MB of 84 MB (50%)',
+];
+
+test('a download reports its size and progress', async () => {
+  expect(await progressOf(false)).toEqual([
+    ...arriving,
+    'downloading thing: 84 MB of 84 MB (99%)',
+    expect.stringMatching(/^downloaded thing in \d+ s$/),
+  ]);
+});
+
+test('a server that is compiled reports building once its download is complete', async () => {
+  expect(await progressOf(true)).toEqual([
+    ...arriving,
+    'building thing',
+    expect.stringMatching(/^built thing in \d+ s$/),
+  ]);
 });
 
 function download(work: (directory: string) => Promise<void>): Download {

@@ -1,13 +1,13 @@
 /**
- * Every file `<group>/commands/<name>.ts` is a command that registers itself: it exports `register`. To add one, add its file. Only
- * the command that was called is loaded, so that none waits for drivers it does not use.
+ * Every file `<group>/commands/<name>.ts` is a command and exports `register`; to add a command, add its file. Only the called command
+ * is loaded, so that none waits for drivers it does not use.
  */
 import { readdirSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Environment } from '../local/addresses.ts';
 import { type ExpectedStack, expectedStack, loadEnvironment } from './environment.ts';
 
-/** Where commands find their servers. */
+/** The environments that name the servers. */
 export interface Environments {
   load(stateDirectory?: string): Environment;
   expectedStack(stateDirectory?: string): ExpectedStack | undefined;
@@ -45,10 +45,10 @@ function adminOf(program: Command): Command {
   return known ?? program.command('admin').description('manage partners, keys, attributes and jobs');
 }
 
-/** It describes the others. */
+/** Describes all other commands. */
 const needsAll = 'completion';
 
-/** Registers the command of this name, or all if there is none. */
+/** Registers the command of this name, or all commands if there is none. */
 export async function registerCommands(
   program: Command,
   wanted?: string,

@@ -5,7 +5,7 @@ import { CommandError, exitCodes } from './partner/exit-codes.ts';
 
 export const yesOption = ['--yes', 'do not ask for confirmation'] as const;
 
-/** Without a terminal to ask at, leaving out `--yes` is wrong usage. */
+/** Without a terminal, omitting `--yes` is a usage error. */
 export function requireTerminal(command: Command): void {
   if (!isInteractive(process.stderr) || !process.stdin.isTTY)
     command.error('error: not a terminal: pass --yes to confirm');

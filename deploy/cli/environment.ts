@@ -3,7 +3,7 @@ import { serviceEnvironment } from '../local/service.ts';
 import { StartError } from '../local/start-error.ts';
 import { readState } from '../local/state.ts';
 
-/** A local stack that a command must find at the other end. */
+/** The local stack that a command expects to reach. */
 export interface ExpectedStack {
   directory: string;
   /** As recorded in the state folder. */
@@ -23,14 +23,14 @@ export const namesServers = (env: Environment): boolean => serverVariables.some(
 const isDeployment = (stateDirectory: string | undefined) =>
   stateDirectory === undefined && namesServers(process.env);
 
-/** The stack whose MongoDB a command must have reached; undefined where the environment names the servers. */
+/** The stack whose MongoDB the command must have reached; undefined if the environment names the servers. */
 export function expectedStack(stateDirectory?: string): ExpectedStack | undefined {
   if (isDeployment(stateDirectory)) return undefined;
   const directory = stateDirectory ?? defaultState;
   return { directory, installation: readState(directory)?.state.installation };
 }
 
-/** The servers named by the environment, as in a deployment; otherwise, or if its folder is given, the local stack. */
+/** The servers named by the environment, as in a deployment. Without them, or with a state folder, those of the local stack. */
 export function loadEnvironment(stateDirectory?: string): Environment {
   if (isDeployment(stateDirectory)) return process.env;
   const directory = stateDirectory ?? defaultState;

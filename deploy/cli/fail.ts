@@ -1,4 +1,4 @@
-/** An error that the user can act on is printed as one message; any other is a bug and is printed with its stack trace. */
+/** Prints an error that the user can act on as one message; any other is a bug and is printed with its stack trace. */
 import { withSourcePositions } from '../../pipeline/runtime/source-positions.ts';
 import { printLines } from '../../pipeline/runtime/terminal.ts';
 import { StartError } from '../local/start-error.ts';

@@ -3,14 +3,14 @@ import { InvalidArgumentError } from 'commander';
 import type { Status } from '../../api/client/types.ts';
 import { millisecondsIn, timeIn } from '../../pipeline/runtime/duration.ts';
 
-/** In milliseconds; seconds if there is no unit. */
+/** In milliseconds. Without a unit, the text is in seconds. */
 export function duration(text: string): number {
   const ms = millisecondsIn(/\d$/.test(text) ? `${text}s` : text);
   if (Number.isNaN(ms)) throw new InvalidArgumentError('expected a duration such as 90s, 5m or 2h');
   return ms;
 }
 
-/** Keeps the text, which the audit log shows. `0s`: none. */
+/** Validates but keeps the text, which the audit log shows. `0s` is allowed. */
 export function durationText(text: string): string {
   if (Number.isNaN(millisecondsIn(text)))
     throw new InvalidArgumentError('expected a duration such as 30m, 24h or 90d');

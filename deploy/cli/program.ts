@@ -1,4 +1,4 @@
-/** The program that all commands belong to. Wrong usage of any of them exits with 2 and prints the help of that command. */
+/** The root command. A usage error of any command exits with 2 and prints that command's help. */
 import { Command, Help } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { toJsonLine } from '../../pipeline/runtime/terminal.ts';
@@ -8,7 +8,7 @@ type Exit = (code: number) => never;
 
 const wantsJson = () => process.argv.includes('--json');
 
-/** Commands inherit everything that is set here when they are added. */
+/** Commands inherit these settings when they are added. */
 export function createProgram(exit: Exit = (code) => process.exit(code)): Command {
   const messageOf = (text: string) => text.replace(/^error: /, '').trim();
   return new Command('headrace')

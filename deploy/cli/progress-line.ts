@@ -4,7 +4,7 @@ import { isInteractive, printable, printLines } from '../../pipeline/runtime/ter
 export interface ProgressLine {
   show(text: string): void;
   clear(): void;
-  /** Replaces the live line by a permanent one. */
+  /** Replaces the live line with a permanent one. */
   settle(text: string): void;
 }
 
@@ -20,7 +20,7 @@ export function createProgressLine(output: NodeJS.WriteStream = process.stderr):
   };
   return {
     show(text) {
-      // A line that is wrapped could not be erased.
+      // Cut, because a wrapped line could not be erased.
       const line = printable(text).slice(0, (output.columns || 80) - 1);
       if (line !== shown) output.write(`${eraseLine}${line}`);
       shown = line;
@@ -33,7 +33,7 @@ export function createProgressLine(output: NodeJS.WriteStream = process.stderr):
   };
 }
 
-/** null: how much there is to do is not known yet. */
+/** null: the total is not known yet. */
 export function bar(fraction: number | null): string {
   if (fraction === null) return '';
   const full = Math.floor(fraction * BAR_WIDTH);

@@ -1,4 +1,4 @@
-/** Times and statuses, the same in every command. Numbers: api/client/format.ts. */
+/** Formats times and statuses, for all commands. Numbers: api/client/format.ts. */
 import type { Status } from '../../api/client/types.ts';
 import type { Paint } from '../../pipeline/runtime/terminal.ts';
 import { statusNames } from './parse-options.ts';

@@ -112,7 +112,7 @@ describe('scopes', () => {
     const reader = await admin('create', '--partner', partner.id, '--scopes', 'read');
     expect(await seenBy(reader.api_key)).toEqual([200, 403]);
     expect(await misused('create', '--partner', partner.id, '--scopes', 'write')).toContain(
-      'expected some of read,import,audience,webhook',
+      'expected one or more of read,import,audience,webhook',
     );
   });
 });

@@ -27,7 +27,7 @@ const types: { type: Type; label: string; note: string }[] = [
 function refusalOf(text: string): string {
   const { identifiers, badLine } = readIdentifiers(text);
   if (badLine !== undefined)
-    return `Line ${count(badLine)} is not an advertising identifier: 32 hex digits, with hyphens or without.`;
+    return `Line ${count(badLine)} is not an advertising identifier: 32 hex digits, with or without hyphens.`;
   if (identifiers.length === 0) return 'Enter at least one identifier.';
   return identifiers.length > MAX_IDENTIFIERS
     ? `More than ${count(MAX_IDENTIFIERS)} identifiers: upload them as a file to your storage instead.`

@@ -1,4 +1,4 @@
-/** Queues a job from a command, as the API does. */
+/** Queues a job from a command, like the API. */
 import { createAcceptQueue } from '../../../api/jobs/accept-queue.ts';
 import type { ApiStores } from '../../../api/stores/api-stores.ts';
 import type { JobRequest } from '../../../pipeline/accept/new-job.ts';

@@ -1,4 +1,4 @@
-/** `headrace admin attribute import`: many attributes from a CSV file. Safe to repeat after an interruption. */
+/** `headrace admin attribute import`: creates attributes from a CSV file. Safe to repeat after an interruption. */
 import { readFileSync } from 'node:fs';
 import { CsvError, parse } from 'csv-parse/sync';
 import { count } from '../../../api/client/format.ts';
@@ -26,7 +26,7 @@ const csv = { bom: true, skip_empty_lines: true, relax_column_count: true, info:
 
 const bad = (message: string) => new ProvisioningError('bad_argument', message);
 const delimiterNames: Record<string, string> = { ',': 'comma', '\t': 'tab', ';': 'semicolon', '|': 'pipe' };
-/** A header whose columns are separated by something else. */
+/** A header with an unsupported delimiter. */
 const oddHeader = /^(?:name|attribute|attribute_name)[^\w,;|\t]+(?:partner_)?(?:foreign_?)?key$/i;
 
 /** As in data files, the first line decides. */
@@ -42,7 +42,7 @@ function delimiterOf(bytes: Buffer): string {
   return String.fromCharCode(detectDelimiter(line, 0, line.length));
 }
 
-/** Otherwise a line with another delimiter than the first would become one long name. */
+/** Otherwise a line with a different delimiter would become one long name. */
 function checkDelimiter({ record: [name = ''], raw }: Row, delimiter: string): void {
   const other = Object.keys(delimiterNames).find((each) => each !== delimiter && name.includes(each));
   if (other !== undefined && !raw.trimStart().startsWith('"'))
@@ -100,7 +100,7 @@ function refuse(problems: string[]): void {
   throw bad(['nothing was created:', ...shown].join('\n  '));
 }
 
-/** Existing attributes by foreign key. A key of an attribute with another name is an error. */
+/** Existing attributes by foreign key. It is an error if the names differ. */
 async function existing({ attributes }: ApiStores, partner: string, lines: Line[]) {
   const found = new Map<string, AttributeDocument>();
   const problems: string[] = [];
@@ -122,7 +122,7 @@ async function existing({ attributes }: ApiStores, partner: string, lines: Line[
   return found;
 }
 
-/** Two attributes may have the same name; mostly it is a mistake, such as importing a file without foreign keys again. */
+/** Duplicate names are allowed, but usually a mistake, such as importing a file without foreign keys twice. */
 function duplicates(missing: Line[], known: readonly AttributeDocument[]): string[] {
   const seen = new Map(known.map(({ _id, name }) => [name, `attribute ${_id}`]));
   const found: string[] = [];

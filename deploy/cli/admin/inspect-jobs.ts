@@ -1,4 +1,4 @@
-/** Jobs as an operator sees them: their progress, what each is waiting for, and since when. */
+/** Jobs for operators: progress, what each waits for, and since when. */
 
 import type { ApiStores } from '../../../api/stores/api-stores.ts';
 import { isUnfinished, laneOf } from '../../../pipeline/stores/jobs/jobs.ts';
@@ -12,7 +12,7 @@ interface InspectedFile {
   path: string;
   size: number;
   isDispatched: boolean;
-  /** Batches and rows of it in the ledger. */
+  /** The file's batches and rows in the ledger. */
   batches: number;
   rows: number;
   since: Date;
@@ -21,16 +21,16 @@ interface InspectedFile {
 export interface ListedJob {
   job: JobDocument;
   lane: string;
-  /** Unfinished jobs of the lane before it; null if it is not unfinished. */
+  /** Unfinished jobs ahead of it in its lane; null if it has ended. */
   jobsAhead: number | null;
 }
 
 export interface InspectedJob extends ListedJob {
   files: { waiting: number; dispatched: number; done: number; failed: number };
-  /** The first files that are not decided yet. */
+  /** The first undecided files. */
   undecided: InspectedFile[];
   ledger: BatchCounts;
-  /** The partitions that have voted on the job, and their slots with missing devices. */
+  /** The votes by partition, with the slots that miss devices. */
   votes: { partition: number; missing: number[] }[];
   acks: { merged: number[]; missing: number[] };
   waitsFor: string | null;
@@ -146,7 +146,7 @@ export function createJobInspection(
       );
     },
 
-    /** Of a stopped job. */
+    /** Retries or drops a stopped job. */
     async goOn(id: number, how: 'retry' | 'drop'): Promise<JobDocument> {
       const job = await jobs.goOn(id, how);
       if (job) return job;

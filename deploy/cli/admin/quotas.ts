@@ -1,4 +1,4 @@
-/** `headrace admin partner quota|usage`: what a partner may load, and what it has loaded. */
+/** `headrace admin partner quota|usage`: a partner's quotas and usage. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { count } from '../../../api/client/format.ts';
 import { quotasOf } from '../../../pipeline/accept/quotas.ts';
@@ -20,7 +20,7 @@ function quantity(text: string): number | null {
   return value;
 }
 
-/** Options keep the text, which the audit log shows. */
+/** Validates but keeps the text, which the audit log shows. */
 function amount(text: string): string {
   quantity(text);
   return text;

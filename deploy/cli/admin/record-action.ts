@@ -1,4 +1,4 @@
-/** Records what an operator does in the audit log: the entry first, then the action, then its outcome. */
+/** Records an operator's action in the audit log: first the entry, then the action, then its outcome. */
 import { hostname, userInfo } from 'node:os';
 import type { Command } from 'commander';
 import type { AuditedAction, AuditedOutcome, AuditStore } from '../../../api/stores/audit.ts';
@@ -19,7 +19,7 @@ function systemUser(): string {
 
 export const actorOf = ({ actor }: Pick<Config, 'actor'>): string => actor ?? `${systemUser()}@${hostname()}`;
 
-/** A full API key, given where its id is enough, is cut to its id, and a device is not named: in the audit log and on the screen. */
+/** For the audit log and the screen: cuts a full API key to its id, and hides device identifiers. */
 export const withoutSecret = (value: unknown): unknown =>
   typeof value === 'string'
     ? withoutIdentifiers(value.replace(/^((?:hr_)?[a-z0-9]{8})_[A-Za-z0-9_-]{43}$/, '$1'))
@@ -44,7 +44,7 @@ export function describeCommand(command: Command): Omit<AuditedAction, 'actor'> 
   };
 }
 
-/** Without its entry, the action does not start. If the outcome cannot be stored, the entry stays `intended`. */
+/** The action starts only after its entry is stored. If the outcome cannot be stored, the entry stays `intended`. */
 export async function recordAction<T extends { partner?: string | undefined }>(
   audit: AuditStore,
   action: AuditedAction,

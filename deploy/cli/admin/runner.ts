@@ -27,7 +27,7 @@ export type Work = (stores: ApiStores, config: ConfigOf<'admin'>) => Promise<Out
 
 const FAILED = 1;
 
-/** A local stack may have stopped and another taken its ports. Checked before any change, indexes included. */
+/** A local stack may have stopped and another one taken its ports. Checked before any change, indexes included. */
 async function requireStack(
   { mongoUrl }: Pick<ConfigOf<'admin'>, 'mongoUrl'>,
   db: Db,
@@ -46,7 +46,7 @@ export function adminTools({ load, expectedStack }: Environments) {
   async function readOnly(command: Command, work: Work): Promise<void> {
     const options = command.opts<{ state?: string; json?: boolean }>();
     const { writeOut, writeErr } = command.configureOutput();
-    // Configuration errors are reported by the caller, the same for all commands.
+    // Not caught: the caller reports configuration errors for all commands.
     const config = parseConfig(load(options.state), 'admin');
     const mongo = await connectMongo(config);
     const stack = expectedStack(options.state);
@@ -65,7 +65,7 @@ export function adminTools({ load, expectedStack }: Environments) {
     }
   }
 
-  /** Every command is recorded in the audit log, unless it says that it only reads. */
+  /** Records every command in the audit log, except read-only ones. */
   const run = (command: Command, work: Work): Promise<void> =>
     readOnly(command, (stores, config) =>
       recordAction(stores.audit, { actor: actorOf(config), ...describeCommand(command) }, () =>

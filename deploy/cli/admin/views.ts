@@ -1,4 +1,4 @@
-/** Partners, keys and attributes as the admin commands print them: records for `--json`, lines otherwise. */
+/** Output of the admin commands: records for `--json`, lines otherwise. */
 import { InvalidArgumentError } from 'commander';
 import { table as columns, printable } from '../../../pipeline/runtime/terminal.ts';
 import type { AttributeDocument } from '../../../schemas/documents.ts';

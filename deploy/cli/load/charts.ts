@@ -1,4 +1,4 @@
-/** Charts as inline SVG: no script, no library, readable in light and dark by the style of the page. */
+/** Charts as inline SVG, without scripts or libraries. The page's style makes them readable in light and dark. */
 
 import { shortCount } from '../../../api/client/format.ts';
 import { Html, html } from '../../../api/describe/asyncapi/html.ts';
@@ -31,7 +31,7 @@ interface Axes {
   y(value: number): string;
 }
 
-/** Half a job is none, so what is counted has at least steps of one. */
+/** Steps of counts are at least one: there are no half jobs. */
 function axesOf(maxX: number, maxY: number, height: number): Axes {
   const stepY = Math.max(1, niceStep(maxY));
   const top = stepY * Math.max(1, Math.ceil(maxY / stepY - 1e-9));
@@ -68,7 +68,7 @@ const figure = (title: string, height: number, content: Html[]): Html =>
 
 const largest = (values: readonly number[]) => values.reduce((max, value) => Math.max(max, value), 0);
 
-/** More points than pixels are averaged. */
+/** Averages points if there are more than pixels. */
 function thinned(points: readonly Point[]): Point[] {
   const size = Math.ceil(points.length / MAX_POINTS);
   return Array.from({ length: Math.ceil(points.length / size) }, (_, n) => {
@@ -91,7 +91,7 @@ export function overTime(title: string, points: readonly Point[]): Html {
 
 const BINS = 40;
 
-/** How many of the values are how long. `max` is shared by charts that are to be compared. */
+/** Distribution of durations. `max`: the common scale of charts to compare. */
 export function histogram(title: string, values: readonly number[], max: number): Html {
   const width = Math.max(max, 1e-3) / BINS;
   const bins = new Array<number>(BINS).fill(0);

@@ -1,4 +1,4 @@
-/** Leaves the storage and the service as they were, as far as a partner can. */
+/** Removes what the load test created, as far as a partner can. */
 import { DeleteObjectsCommand, ListObjectsV2Command, type S3Client } from '@aws-sdk/client-s3';
 import { inParallel } from '../../../pipeline/runtime/in-parallel.ts';
 import { CommandError, exitCodes, usageError } from '../partner/exit-codes.ts';
@@ -16,7 +16,7 @@ interface CleanedUp {
 const AUDIENCES_AT_ONCE = 8;
 const GROUPS_AT_ONCE = 4;
 
-/** Groups of keys, each as large as one request can delete. */
+/** Keys in groups that one request can delete. */
 async function* keysUnder({ s3, bucket }: Storage, Prefix: string): AsyncGenerator<string[]> {
   let after: string | undefined;
   do {
@@ -29,7 +29,7 @@ async function* keysUnder({ s3, bucket }: Storage, Prefix: string): AsyncGenerat
   } while (after !== undefined);
 }
 
-/** Other files would be loaded as ours, and deleted as ours. */
+/** Foreign files would be loaded and deleted with ours. */
 export async function checkEmpty(storage: Storage, folder: string): Promise<void> {
   const found = await keysUnder(storage, storage.prefix + folder)
     .next()
@@ -39,7 +39,7 @@ export async function checkEmpty(storage: Storage, folder: string): Promise<void
   if (!found.done) throw usageError(`${folder} is not empty: choose another --prefix`);
 }
 
-/** For several loops: one that fails does not end the others. */
+/** Lets several loops share a generator: a failing loop does not end the others. */
 const shared = (groups: AsyncGenerator<string[]>) => ({
   [Symbol.asyncIterator]: () => ({ next: () => groups.next() }),
 });
@@ -53,7 +53,7 @@ async function deleteGroup({ s3, bucket }: Storage, keys: readonly string[]): Pr
   if (first) throw new CommandError(exitCodes.failed, 'storage_failed', `${first.Key}: ${first.Message}`);
 }
 
-/** Deletes what is listed, not what we remember: the response to an upload may have been lost. */
+/** Deletes what the storage lists, not what was uploaded by our count: the response to an upload may have been lost. */
 async function deleteObjects(
   storage: Storage,
   folder: string,
@@ -75,7 +75,7 @@ async function deleteObjects(
   }
 }
 
-/** Audiences first: a load that is cancelled does not look for its files. */
+/** Audiences first: a cancelled load no longer reads its files. */
 export async function cleanUp(
   storage: Storage,
   folder: string,

@@ -1,6 +1,6 @@
 /**
- * Generates files of rows `<identifier>,<key>`, deterministic by seed, at about the speed of memory. Identifiers are computed from device
- * numbers, so the expected counts are known without storing rows.
+ * Generates files of rows `<identifier>,<key>`, deterministic by seed, at about memory speed. Identifiers are computed from device
+ * numbers, so expected counts are known without storing rows.
  */
 import { createIdentifiers, IDENTIFIER_TEXT, mix } from './identifiers.ts';
 
@@ -11,37 +11,37 @@ export interface GeneratorOptions {
   readonly seed: number;
   /** The share of rows that repeat an earlier row. */
   readonly duplicates: number;
-  /** The second column: a device has one of them, and always the same. */
+  /** The second column: each device always has the same key. */
   readonly keys: readonly string[];
-  /** The number of the first device; those before it are elsewhere. */
+  /** The number of the first device; other files have the devices before it. */
   readonly firstDevice?: number;
   readonly invalid?: InvalidRows;
 }
 
 interface InvalidRows {
-  /** Of the rows of every file, rounded down: no file has a larger share. */
+  /** Share of every file's rows, rounded down, so that no file exceeds it. */
   readonly share: number;
-  /** Taken in turn. */
+  /** Used in turn. */
   readonly rows: readonly string[];
 }
 
 interface FileOptions {
   readonly rows: number;
-  /** Every row has this key, and repeats only rows of its own file: files are then independent of each other. */
+  /** Every row has this key, and duplicates only rows of its own file, so that files are independent of each other. */
   readonly onlyKey?: number;
 }
 
 export interface GeneratedFile {
   readonly bytes: Buffer;
   readonly rows: number;
-  /** Devices that no earlier file has. */
+  /** Devices not in earlier files. */
   readonly newDevices: number;
 }
 
 export interface GeneratedCounts {
   readonly rows: number;
   readonly devices: number;
-  /** Different devices by key, in the order of the keys. */
+  /** Distinct devices by key, in the order of the keys. */
   readonly devicesByKey: readonly number[];
   /** How often each invalid row was written. */
   readonly invalid: readonly number[];
@@ -79,7 +79,7 @@ export function createGenerator({
     return (word ^ (word >>> 15)) >>> 0;
   };
 
-  /** Which device the next row names: a new one, or one of those from `first` on. */
+  /** The device of the next row: a new one, or a duplicate of one from `first` on. */
   const nextDevice = (first: number, onlyKey: number | undefined): number => {
     if (devices > first && random() < duplicateBelow) return first + (random() % (devices - first));
     devicesByKey[onlyKey ?? devices % keys.length]!++;
@@ -114,7 +114,7 @@ export function createGenerator({
 
   return {
     nextFile,
-    /** Of all files so far. */
+    /** Totals of all files so far. */
     counts: (): GeneratedCounts => ({
       rows,
       devices: devices - firstDevice,

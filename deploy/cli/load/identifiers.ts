@@ -3,7 +3,7 @@
  */
 export const IDENTIFIER_TEXT = 36;
 const DASH = 0x2d;
-/** Where the digits of each byte are in the 8-4-4-4-12 form. */
+/** Position of each byte's digits in the 8-4-4-4-12 form. */
 const PLACES = Uint8Array.of(0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34);
 
 /** The two digits of every byte. */
@@ -14,7 +14,7 @@ for (let byte = 0; byte < 256; byte++) {
   LOW[byte] = byte.toString(16).padStart(2, '0').charCodeAt(1);
 }
 
-/** Murmur's finalizer. A bijection of 32 bits: two numbers never give the same word, so two devices never the same identifier. */
+/** Murmur's finalizer: a bijection of 32 bits, so different devices have different identifiers. */
 export function mix(number: number): number {
   let word = number | 0;
   word = Math.imul(word ^ (word >>> 16), 0x85ebca6b);
@@ -27,7 +27,7 @@ export function createIdentifiers(seed: number) {
   const one = new Uint32Array(4);
   const bytes = new Uint8Array(one.buffer);
 
-  /** Four words, as the 16 bytes lie in memory. */
+  /** Four words, in the memory order of the 16 bytes. */
   function writeWords(words: Uint32Array, at: number, device: number): void {
     const first = mix(device ^ salt);
     const second = mix(device + 0x3c6ef372);

@@ -1,4 +1,4 @@
-/** A job of the load, from its files to its outcome. */
+/** A job of the load test, from its files to its outcome. */
 
 /** Expected counts of one prefix. */
 export interface ExpectedCounts {
@@ -9,18 +9,18 @@ export interface ExpectedCounts {
 }
 
 export interface PreparedPrefix {
-  /** Below the partner's own prefix; ends in a slash. */
+  /** Relative to the partner's prefix; ends in a slash. */
   path: string;
   expected: ExpectedCounts;
 }
 
 export interface SubmittedJob extends PreparedPrefix {
   id: number;
-  /** Jobs per second when it was submitted, in a ramp. */
+  /** In a ramp: the rate at which it was submitted, in jobs per second. */
   rate?: number;
 }
 
-/** Seconds between the times that the service has recorded. */
+/** Seconds, from the times recorded by the service. */
 export interface JobTimes {
   /** In the queue, until its files are listed. */
   waiting: number;

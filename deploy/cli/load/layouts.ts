@@ -1,4 +1,4 @@
-/** The two kinds of jobs: imports of attributes (a) and audiences with events (b). What is generated, submitted and read of each. */
+/** The two kinds of jobs: imports of attributes (a) and audiences with events (b). What to generate, submit and read for each. */
 import {
   type ApiClient,
   audiencePath,
@@ -19,7 +19,7 @@ export interface InvalidKind {
   row: string;
 }
 
-/** An interrupt aborts reads only: a queued job must be known to be removed. */
+/** An interrupt aborts only reads: a job must be known to be removed. */
 export interface Clients {
   reading: ApiClient;
   changing: ApiClient;
@@ -36,9 +36,9 @@ export interface Layout {
   invalid: readonly InvalidKind[];
   submit(prefix: PreparedPrefix): Promise<number>;
   progressPath(id: number): string;
-  /** The counts of an ended job beside those that were expected. */
+  /** The counts of an ended job beside the expected ones. */
   outcome(id: number, expected: ExpectedCounts): Promise<Outcome>;
-  /** Removes what a job has made, as far as a partner can. */
+  /** Removes what a job created, as far as a partner can. */
   remove?(id: number): Promise<void>;
 }
 
@@ -54,7 +54,7 @@ const check = (what: string, expected: number, found: unknown): CountCheck => ({
   found: Number(found ?? 0),
 });
 
-/** Every reason that was expected or found. */
+/** Every reason, expected or found. */
 const rejectedChecks = (expected: Record<string, number>, found: Record<string, number>): CountCheck[] =>
   [...new Set([...Object.keys(expected), ...Object.keys(found)])].map((code) =>
     check(`rejected as ${code}`, expected[code] ?? 0, found[code]),
@@ -126,7 +126,7 @@ function imports({ reading, changing }: Clients, { attributes, gzip }: LoadPlan)
 }
 
 function audiences({ reading, changing }: Clients, { attributes, prefix }: LoadPlan): Layout {
-  /** The one without its files, of which there may be very many. */
+  /** Segments by audience. The list finds an audience by its segment, without its files, of which there may be very many. */
   const segments = new Map<number, number>();
   return {
     keys: async () => Array.from({ length: attributes }, (_, n) => `event-${n + 1}`),

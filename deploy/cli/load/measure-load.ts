@@ -1,4 +1,4 @@
-/** Submits the prepared jobs as planned and follows them to the end of the last one. */
+/** Submits the prepared jobs as planned and follows them until all have ended. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiClient } from '../../../api/client/client.ts';
 import { linkedAbort } from '../../../pipeline/runtime/deadline.ts';
@@ -30,7 +30,7 @@ const STEP_POLL_MS = 50;
 
 type Submit = (count: number, rate?: number) => Promise<void>;
 
-/** Ends with the first rate that does not hold. */
+/** Ends at the first rate that does not hold. */
 async function submitRamp(
   { plan, signal, onStep }: MeasureOptions,
   watch: QueueWatch,
@@ -61,7 +61,7 @@ export async function measureLoad(
 ): Promise<Measured> {
   const { plan, layout, reading } = options;
   const watch = watchQueue(reading, layout);
-  // If one loop ends, so does the other.
+  // If either loop ends, abort the other.
   const { controller, unlink } = linkedAbort(options.signal);
   const { signal } = controller;
   const sinceLastStep: Sample[] = [];

@@ -1,4 +1,4 @@
-/** The options of `headrace load`, as a plan of what is generated and submitted. */
+/** The options of `headrace load`, parsed into a plan. */
 import { randomInt } from 'node:crypto';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { between, duration } from '../parse-options.ts';
@@ -25,7 +25,7 @@ export interface LoadPlan {
   invalid: number;
   layout: LayoutName;
   attributes: number;
-  /** Below the partner's own prefix; ends in a slash. */
+  /** Relative to the partner's prefix; ends in a slash. */
   prefix: string;
   seed: number;
   ramp?: Ramp;

@@ -1,6 +1,6 @@
 /**
- * Generates the files of all jobs and uploads them with the partner's own storage keys. A file exists only while it is being sent:
- * memory is bounded by the uploads in flight, however many files there are.
+ * Generates the files of all jobs and uploads them with the partner's storage keys. A file exists only while it is being sent, so
+ * memory is bounded by the uploads in flight.
  */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
@@ -63,7 +63,7 @@ export async function prepareFiles(
 
   /** A started upload is not interrupted: it could complete and would never be deleted. */
   async function upload(path: string, bytes: Buffer): Promise<void> {
-    // gzip's default level, which partners use.
+    // gzip's default level, as partners use it.
     const Body = plan.gzip ? await compress(bytes, { level: 6 }) : bytes;
     try {
       await s3.send(new PutObjectCommand({ Bucket: bucket, Key: prefix + path, Body }));
@@ -79,7 +79,7 @@ export async function prepareFiles(
     const job = Math.floor(index / plan.files);
     const file = index % plan.files;
     const path = prefixOf(plan, job);
-    // Before anything is awaited: the files are generated in their order.
+    // Before the first await, so that files are generated in order.
     if (file === 0) generator = generatorOf(plan, job, { keys, invalid });
     const { bytes } = generator.nextFile({ rows: plan.rows });
     if (file === plan.files - 1) prepared.push({ path, expected: expectedOf(generator, plan, invalid) });

@@ -1,4 +1,4 @@
-/** Raises the rate step by step, to find the highest that the service holds. */
+/** Raises the rate step by step, to find the highest rate that the service holds. */
 import type { Ramp } from './options.ts';
 import type { Sample } from './watch-queue.ts';
 
@@ -17,7 +17,7 @@ const TOLERATED_SHARE = 0.05;
 const TOLERATED_JOBS = 1;
 
 export function* ratesOf({ from, to, by }: Ramp): Generator<number> {
-  // Multiplied, not added up: 0.1 added ten times is not 1.
+  // Multiplied, because 0.1 added ten times is not 1.
   for (let n = 0; from + n * by <= to; n++) yield Number((from + n * by).toFixed(6));
 }
 
@@ -27,7 +27,7 @@ const mean = (samples: readonly Sample[]) =>
 interface StepRun {
   rate: number;
   jobs: number;
-  /** In seconds, as the samples. */
+  /** In seconds, like the samples. */
   begin: number;
   plannedSeconds: number;
   /** When the last job of the step was accepted. */
@@ -43,7 +43,7 @@ export function judgeStep({ rate, jobs, begin, plannedSeconds, acceptedAt, sampl
   const backlogAfter = last.length > 0 ? mean(last) : 0;
   const backlogBefore = earlier.length > 0 ? mean(earlier) : backlogAfter;
   const tolerated = Math.max(TOLERATED_JOBS, TOLERATED_SHARE * rate * quarter);
-  // A service that is slow to accept jobs was never offered this rate.
+  // If the service accepts jobs too slowly, this rate was never offered.
   const isOffered = acceptedAt <= begin + 1.1 * plannedSeconds + 1;
   return {
     rate,

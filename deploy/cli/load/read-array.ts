@@ -4,7 +4,7 @@ export async function* readArray<T>(body: AsyncIterable<string>): AsyncGenerator
   let text = '';
   let depth = 0;
   let isString = false;
-  /** Of the element that is being read. */
+  /** Start of the current element. */
   let start = 0;
   let at = 0;
   for await (const chunk of body) {
@@ -18,7 +18,7 @@ export async function* readArray<T>(body: AsyncIterable<string>): AsyncGenerator
       const [sign] = found;
       at = structure.lastIndex;
       if (isString) {
-        // What follows a backslash ends no string; it may be in the next chunk.
+        // An escaped character does not end the string; it may be in the next chunk.
         if (sign === '\\') at++;
         else isString = sign !== '"';
       } else if (sign === '"') {

@@ -21,7 +21,7 @@ const tableOf = (names: readonly string[], rows: readonly (readonly (string | nu
 
 type Counter = 'rows' | 'files';
 
-/** The service records progress once per second: over shorter intervals the speed would jump. */
+/** The service records progress once per second; over shorter intervals the speed would jump. */
 const SPEED_OVER_S = 2;
 
 function perSecond(samples: LoadReport['samples'], of: Counter): Point[] {

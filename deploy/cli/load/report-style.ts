@@ -1,4 +1,4 @@
-/** The style of the report: the colours of the console, light and dark, and nothing from elsewhere. */
+/** The style of the report: self-contained, with the colours of the console, light and dark. */
 export const reportStyle = `
 :root {
   color-scheme: light dark;

@@ -1,4 +1,4 @@
-/** The report of a load, as it is written to a file and printed with --json. */
+/** The report of a load test, as written to a file and printed with --json. */
 import { type CountCheck, isWrong, type JobTimes, type VerifiedJob } from './jobs.ts';
 import type { Measured } from './measure-load.ts';
 import type { LoadPlan } from './options.ts';
@@ -19,7 +19,7 @@ export interface LoadReport {
     jobs: number;
     files: number;
     rows: number;
-    /** From the first job that was accepted to the end of the last, by the clock of the service. */
+    /** From the first accepted job to the end of the last one, by the service's clock. */
     seconds: number;
     rows_per_second: number;
     files_per_second: number;

@@ -27,7 +27,7 @@ interface Run {
   layout: Layout;
   storage: Storage;
   shown: ReturnType<typeof showProgress>;
-  /** Those that were queued so far. */
+  /** The jobs queued so far. */
   jobs: SubmittedJob[];
 }
 
@@ -80,7 +80,7 @@ async function load(
   }
 }
 
-/** Says what happened to the files and audiences; `failure` if they could not be removed. */
+/** Returns what happened to the files and audiences; `failure` if they could not be removed. */
 async function tidy({ plan, storage, layout, jobs, shown }: Run, isKept: boolean) {
   const place = `s3://${storage.bucket}/${storage.prefix}${plan.prefix}`;
   if (isKept) return { said: `kept ${place}${layout.remove ? ' and its audiences' : ''}` };
@@ -99,7 +99,7 @@ async function tidy({ plan, storage, layout, jobs, shown }: Run, isKept: boolean
   }
 }
 
-/** Imports cannot be undone, only deleted with all data of their attributes. */
+/** Imports cannot be undone: only all data of an attribute can be deleted. */
 const staysText = ({ layout, jobs }: Run): string =>
   layout.remove || jobs.length === 0
     ? ''

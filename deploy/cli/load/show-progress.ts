@@ -34,7 +34,7 @@ export function showProgress({ progress, say }: Pick<CommandContext, 'progress' 
     }
   }
 
-  /** Of a ramp, how many jobs there will be is not known. */
+  /** A ramp has no fixed number of jobs. */
   const totalRows = plan.ramp ? null : plan.jobs * plan.files * plan.rows;
 
   return {

@@ -13,7 +13,7 @@ interface Submitting {
   submit(prefix: PreparedPrefix): Promise<void>;
 }
 
-/** Uses the prefixes round-robin. Waits for requests in flight, also after a failure. */
+/** Uses the prefixes round-robin. Waits for requests in flight, even after a failure. */
 export async function submitJobs(
   prefixes: readonly PreparedPrefix[],
   { count, rate, signal, submit }: Submitting,

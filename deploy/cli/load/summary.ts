@@ -1,4 +1,4 @@
-/** The outcome of a load as lines for a person. */
+/** The outcome of a load test as readable lines. */
 
 import { bytes, count, plural } from '../../../api/client/format.ts';
 import { type Paint, table } from '../../../pipeline/runtime/terminal.ts';

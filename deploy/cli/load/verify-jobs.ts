@@ -11,7 +11,7 @@ const AT_ONCE = 2;
 function timesOf({ created_at, started_at, loaded_at, ended_at }: Progress) {
   const created = Date.parse(created_at);
   const ended = ended_at === null ? created : Date.parse(ended_at);
-  // A job that was cancelled while it waited has neither of the two.
+  // A job cancelled while waiting has neither of the two.
   const started = started_at === null ? ended : Date.parse(started_at);
   const loaded = loaded_at === null ? ended : Date.parse(loaded_at);
   const seconds = (from: number, to: number) => Math.max(0, to - from) / 1_000;

@@ -1,6 +1,5 @@
 /**
- * The service's progress with the jobs. Jobs end in order, so polling the newest and the few oldest is enough, however many
- * there are.
+ * Watches the service's progress with the jobs. Jobs end in order, so it is enough to poll the newest and the few oldest.
  */
 
 import type { ApiClient } from '../../../api/client/client.ts';
@@ -32,7 +31,7 @@ export type QueueWatch = ReturnType<typeof watchQueue>;
 
 export function watchQueue(reading: ApiClient, layout: Layout) {
   const since = performance.now();
-  /** By id, without those that are known to have ended. */
+  /** Jobs not known to have ended, by id. */
   const open: SubmittedJob[] = [];
   const ended = { jobs: 0, rows: 0, files: 0 };
   let kept: Sample[] = [];
@@ -61,13 +60,13 @@ export function watchQueue(reading: ApiClient, layout: Layout) {
     return queued;
   }
 
-  /** Finds submitted jobs that have ended although earlier jobs in the lane keep the count above high. */
+  /** Finds submitted jobs that have ended although earlier jobs in the lane keep the queue long. */
   async function lookAtOldest() {
     const begun = { jobs: 0, rows: 0, files: 0 };
     let areEnded = true;
     for (const job of open.slice(0, MAX_POLLED)) {
       const progress = await progressOf(job);
-      // An ended job behind an unfinished one is counted by the next sample.
+      // The next sample counts an ended job behind an unfinished one.
       areEnded &&= isEnded(progress);
       if (areEnded) {
         endOldest(1);
@@ -80,7 +79,7 @@ export function watchQueue(reading: ApiClient, layout: Layout) {
     return begun;
   }
 
-  /** A long run keeps fewer of its samples, evenly. */
+  /** Thins out the samples of a long run evenly. */
   function keep(sample: Sample): void {
     last = sample;
     if (taken++ % keepEvery === 0) kept.push(sample);

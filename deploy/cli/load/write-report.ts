@@ -1,4 +1,4 @@
-/** Writes the report for a program and for a person. */
+/** Writes the report as JSON and as a web page. */
 import { accessSync, constants, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { CommandError, exitCodes, usageError } from '../partner/exit-codes.ts';
@@ -10,7 +10,7 @@ interface ReportPaths {
   html: string;
 }
 
-/** Fails before the load, not after it. */
+/** Fails before the load test, not after it. */
 export function reportPaths(name: string): ReportPaths {
   const base = name.replace(/\.(json|html)$/, '');
   try {

@@ -28,13 +28,13 @@ export interface UpOptions {
   readonly brokers?: ClusterSize;
   readonly members?: ClusterSize;
   readonly secure?: boolean;
-  /** Of the API. */
+  /** The API's port. */
   readonly port?: number;
 }
 
 export const sayOnStderr: Report = (text) => void printLines(process.stderr, text.split('\n'));
 
-/** Aborts at the first Ctrl-C or SIGTERM. Ignores further ones: npm forwards a Ctrl-C that the terminal has already sent. */
+/** Aborts at the first Ctrl-C or SIGTERM. Ignores further ones, because npm forwards a Ctrl-C that the terminal has already sent. */
 export function abortOnSignal(): AbortController {
   const controller = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => controller.abort());
@@ -47,7 +47,7 @@ const portVariables: Partial<Record<PortName, string>> = {
   pipeline: 'HEADRACE_PIPELINE_PORT',
 };
 
-/** A port that was asked for is used, or the start fails. */
+/** Requested ports are used, or the start fails. */
 function exactPorts(env: NodeJS.ProcessEnv, apiPort: number | undefined): ExactPorts {
   const ports: ExactPorts = {};
   for (const [name, variable] of Object.entries(portVariables) as [PortName, string][]) {
@@ -114,7 +114,7 @@ export function describe({ folder, addresses }: Stack): object {
   };
 }
 
-/** Reports processes that die. False: another command has stopped all of them. */
+/** Reports processes that die. Returns false if another command has stopped all of them. */
 async function stayUntilStopped(directory: string, report: Report, signal: AbortSignal): Promise<boolean> {
   const missed = new Set<ProcessName>();
   const allGone = async () => {

@@ -1,5 +1,5 @@
 /**
- * Dead letters are messages that a stage could not decode, for example of a newer version during a rolling upgrade. Once the stages
+ * Dead letters are messages that a stage could not decode, for example from a newer version during a rolling upgrade. Once the stages
  * can decode them, they are republished to their partition.
  */
 
@@ -17,7 +17,7 @@ interface Letter {
   offset: bigint;
   /** Its origin, as topic/partition@offset. */
   origin: string;
-  /** What to publish, and where; or why it still cannot be. */
+  /** The message to publish, or why it still cannot be published. */
   outgoing: { topic: TopicKey; message: OutgoingMessage } | string;
 }
 
@@ -30,7 +30,7 @@ function outgoingOf(config: OperatorConfig, letter: MessageTypes['DeadLetter']):
   return { topic, message: { partition, key: key?.toString() ?? '', value } };
 }
 
-/** Visits the letters not republished yet and records those that are now. */
+/** Visits the letters not republished yet, and records those that `visit` republishes. */
 export async function visitLetters(
   config: OperatorConfig,
   log: Logger,

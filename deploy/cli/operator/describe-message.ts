@@ -1,4 +1,4 @@
-/** A message as `tap` shows it: decoded, with rows and devices counted unless they are asked for. */
+/** A message as `tap` shows it: decoded, with rows and devices counted, or shown on request. */
 
 import { canonicalForms, IDENTIFIER_BYTES } from '../../../pipeline/formats/identifier.ts';
 import type { ReadMessage } from '../../../pipeline/kafka/read-topic.ts';
@@ -9,7 +9,7 @@ import { type MessageName, type TopicKey, topics, type ValidatedDevices } from '
 export interface Shown {
   /** Identifiers in their canonical form. */
   devices?: boolean;
-  /** Raw rows; of dead letters, the message in base64. */
+  /** Raw rows; for dead letters, the message in base64. */
   rows?: boolean;
 }
 
@@ -25,7 +25,7 @@ export interface Described {
   error?: string;
 }
 
-/** Undefined if it does not follow the contract of its topic. */
+/** Undefined if the message violates the contract of its topic. */
 export function tryDecode(topic: TopicKey, value: Buffer | null): Decoded | MalformedMessage {
   try {
     return decode(value, topics[topic].holds as readonly MessageName[]);

@@ -10,7 +10,7 @@ const MAX_REMEMBERED = 10_000;
 
 interface JobLookUp {
   find(id: number): Promise<JobDocument | null>;
-  /** Of a job that exists. It never changes, so it is remembered. */
+  /** Cached, because the partner of a job never changes. */
   partnerOf(id: number): Promise<string | undefined>;
   close(): Promise<void>;
 }

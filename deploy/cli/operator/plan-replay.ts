@@ -1,6 +1,6 @@
 /**
- * `headrace replay`: publishes messages again. Redelivery changes no count and no set (the ledger counts a batch once, a set holds a
- * device once): an ended job stays as it is, and a job that waits for a lost message continues.
+ * `headrace replay`: publishes messages again. Redelivery is idempotent (the ledger counts a batch once, a set holds a device once): an
+ * ended job stays as it is, and a job that waits for a lost message continues.
  */
 import type { Command } from 'commander';
 import { count, plural } from '../../../api/client/format.ts';
@@ -69,7 +69,7 @@ export const planTopic = (config: OperatorConfig, topic: TopicKey): Promise<Plan
     () => true,
   );
 
-/** Allows for clock skew, and for messages written after a job's end. */
+/** Allows for clock skew and for messages written after the job ended. */
 const MARGIN_MS = 3_600_000;
 
 const timesOf = ({ createdAt, updatedAt, phase }: JobDocument): ReadOptions => ({

@@ -1,4 +1,4 @@
-/** The formats of `tap`: for a person, for a program, for a spreadsheet. */
+/** The output formats of `tap`: pretty, JSON and CSV. */
 import { plural } from '../../../api/client/format.ts';
 import {
   type Output,
@@ -45,7 +45,7 @@ function csvLine({ value, ...message }: Described): string {
 const MAX_WIDTH = 160;
 const INDENT = '      ';
 
-/** One line, and below it what was asked for by --rows and --devices. */
+/** One line, followed by the rows or devices requested with --rows and --devices. */
 function prettyLines(
   { topic, partition, offset, at, key, type, value = {}, error }: Described,
   colours: Paint,
@@ -97,7 +97,7 @@ function longLines(value: Record<string, unknown>, colours: Paint): string[] {
     ]),
   ];
   const rows = Array.isArray(value.rows) ? value.rows : [];
-  // Of a batch, the rows as they stand in the file; of rejected rows, each with its line and its code.
+  // Rows of a batch as in the file; rejected rows with line and code.
   for (const row of rows)
     lines.push(
       typeof row === 'string'

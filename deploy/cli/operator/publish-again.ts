@@ -10,7 +10,7 @@ const MAX_MESSAGES = 1_000;
 
 interface Republisher {
   add(topic: TopicKey, message: OutgoingMessage): Promise<void>;
-  /** Resolves when everything is on the brokers. */
+  /** Resolves when the brokers have everything. */
   flush(): Promise<void>;
 }
 

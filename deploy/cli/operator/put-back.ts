@@ -1,6 +1,6 @@
 /**
- * Which dead letters were republished: all before the committed offset of a consumer group, and the ranges behind it, kept as the
- * offset's metadata. A group without members keeps its offsets longer than the topic keeps its letters.
+ * Tracks which dead letters were republished: all before the committed offset of a consumer group, and ranges after it, stored as the
+ * offset's metadata. An empty group keeps its offsets for longer than the topic keeps its letters.
  */
 
 import { asking, findTopics, withCluster } from '../../../pipeline/kafka/cluster.ts';
@@ -9,7 +9,7 @@ import { groupName, topicName } from '../../../pipeline/kafka/topics.ts';
 import type { Logger } from '../../../pipeline/runtime/log.ts';
 import type { OperatorConfig } from '../../../schemas/config.ts';
 
-/** What a broker stores with an offset. A range cut off here is republished twice, which is harmless. */
+/** The broker's limit (offset.metadata.max.bytes: 4096). A range cut off here is republished twice, which is harmless. */
 const MAX_METADATA = 4_000;
 
 type Range = [first: bigint, last: bigint];
@@ -20,7 +20,7 @@ export interface PutBack {
   /** All letters before this offset were republished. */
   before(): bigint;
   has(offset: bigint): boolean;
-  /** In the order of the offsets, which ends with `save`. */
+  /** Call it in offset order, then `save`. */
   add(offset: bigint): void;
   leave(offset: bigint): void;
   save(): Promise<void>;

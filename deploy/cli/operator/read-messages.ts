@@ -22,7 +22,7 @@ export interface TapOptions extends Shown {
   format?: Format;
 }
 
-/** Logs to standard error: standard output is for the messages. */
+/** Logs to standard error, because standard output is for messages. */
 export const quietLogger = (name: string) => createLogger({ logLevel: 'error' }, name, pino.destination(2));
 
 const jobOf = ({ value }: Decoded) => ('job' in value ? value.job : undefined);

@@ -1,4 +1,4 @@
-/** `headrace audience report`: what an audience consists of. The service computes it when it is asked for; this waits. */
+/** `headrace audience report`: the composition of an audience. The service computes it on request; this command waits. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, InvalidArgumentError } from 'commander';
@@ -21,12 +21,12 @@ interface ReportOptions {
 }
 
 const DEFAULT_TOP = 20;
-/** No audience has more overlaps. */
+/** The maximum number of overlaps of a report. */
 const MAX_PAGE = 1_000;
 const cell = (value: number | null, format: (value: number) => string) =>
   value === null ? none : format(value);
 
-/** The answer that has the report. */
+/** Waits for the response with the report. */
 async function computed(context: CommandContext, audience: number, path: string): Promise<Response> {
   const { api, signal, progress, timeoutMs = Number.POSITIVE_INFINITY } = context;
   const since = performance.now();
@@ -128,7 +128,7 @@ function registerAudienceShare(group: Command): void {
       runCommand(command, async ({ api, settings, print, say }) => {
         const path = `${audiencePath}/${audience}/composition/share`;
         const { data } = await api.change<ReportLink>('POST', path, { expires_in });
-        // Without a public address the service gives a path.
+        // Without a public URL, the service returns only a path.
         const url = new URL(data.url, settings.api_url).href;
         await print({ ...data, url }, () => [url]);
         say(`works until ${when(data.expires_at)}`);

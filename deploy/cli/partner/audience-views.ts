@@ -1,4 +1,4 @@
-/** Audiences as lines for a person. */
+/** Audiences as readable lines. */
 
 import { count, plural } from '../../../api/client/format.ts';
 import type { Audience, Load } from '../../../api/client/types.ts';
@@ -13,11 +13,11 @@ import {
   rejectedText,
 } from './import-views.ts';
 
-/** A number that only loads have counted does not know what the marketplace has gained or lost since. */
+/** Matches counted by loads miss later changes of the marketplace. */
 const matchedAt = ({ matched_at, matched_by }: Audience): string =>
   matched_at === null ? '' : `${when(matched_at)} (by ${matched_by})`;
 
-/** Nothing of a load from before a clear is in the audience. */
+/** A clear removed the devices of cleared loads. */
 const loadStatus = ({ status, cleared }: Load, colours: Paint): string =>
   cleared ? `${statusWord(status, colours)}, cleared` : statusWord(status, colours);
 

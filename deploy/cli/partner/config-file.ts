@@ -1,4 +1,4 @@
-/** ~/.config/headrace/config.toml: the profiles of `headrace login`. It has secrets, so only its owner may read it. */
+/** ~/.config/headrace/config.toml: the profiles of `headrace login`. Readable only by its owner, because it has secrets. */
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -41,14 +41,14 @@ export function readConfigFile(): ConfigFile {
   }
 }
 
-/** Atomic, by a rename. */
+/** Atomic: writes a new file, then renames it. */
 export function writeConfigFile(file: ConfigFile): void {
   const path = configPath();
   const unfinished = `${path}.${process.pid}`;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   try {
     writeFileSync(unfinished, `${stringify(file)}\n`, { mode: 0o600 });
-    // A umask can only take permissions away, but a file that was left behind may have more.
+    // A leftover file may have more permissions; the mode applies only to new files.
     chmodSync(unfinished, 0o600);
     renameSync(unfinished, path);
   } catch (error) {

@@ -1,10 +1,10 @@
-/** The API with the partner's address and keys. */
+/** An API client with the partner's address and keys. */
 import { type ApiClient, createClient, partnerHeaders, RETRY_MS } from '../../../api/client/client.ts';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { CommandError, exitCodes, usageError } from './exit-codes.ts';
 import { required, type Settings } from './settings.ts';
 
-/** fetch would quote the value in its error. */
+/** Checked here, because fetch would quote the secret in its error. */
 function checkHeader(name: string, value = ''): void {
   if (!/^[\x21-\x7e]*$/.test(value))
     throw new CommandError(

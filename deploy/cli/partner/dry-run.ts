@@ -1,4 +1,4 @@
-/** `--dry-run`: what the files would load and what would be rejected. Nothing is changed. */
+/** `--dry-run`: shows what would be loaded and rejected. Changes nothing. */
 import type { Command } from 'commander';
 import { count, plural } from '../../../api/client/format.ts';
 import type { DryRun } from '../../../api/client/types.ts';

@@ -1,4 +1,4 @@
-/** Exit codes of partners' commands, as in gh. Scripts rely on them: a published code keeps its meaning. */
+/** Exit codes of partners' commands, as in gh. Scripts rely on them, so a published code keeps its meaning. */
 import { ApiProblem } from '../../../api/client/problem.ts';
 import type { FieldError } from '../../../schemas/problems.ts';
 
@@ -17,13 +17,13 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 4 not authorized, 5 the job failed,
 130 interrupted.`;
 
 interface Details {
-  /** Which request of the service it was. */
+  /** The service's id of the failed request. */
   requestId?: string | null;
   fields?: readonly FieldError[];
   cause?: unknown;
 }
 
-/** A failed command: a message for a person, a code for a program. */
+/** A failed command: a message for people, a code for programs. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
   readonly requestId: string | null;
@@ -67,6 +67,6 @@ export function commandErrorOf(error: unknown): CommandError | undefined {
 
 export const usageError = (message: string) => new CommandError(exitCodes.usage, 'usage', message);
 
-/** A command that knows more passes its own message. */
+/** A command may pass a more specific message. */
 export const interruption = (message = 'interrupted') =>
   new CommandError(exitCodes.interrupted, 'interrupted', message);

@@ -10,7 +10,7 @@ import { CommandError, exitCodes, interruption } from './exit-codes.ts';
 export interface Followed {
   /** Such as `job 42`. */
   name: string;
-  /** Of its record; its progress is below. */
+  /** The path of its record; its progress is at `/progress` below. */
   path: string;
   /** The command that follows it again. */
   again: string;
@@ -45,7 +45,7 @@ export const progressText = (progress: Progress): string =>
 const line = (name: string, progress: Progress) =>
   joined(`${name}  ${bar(fractionDone(progress))}`.trimEnd(), progressText(progress));
 
-/** Polls until `poll` returns a value; it shows progress until then. */
+/** Polls until `poll` returns a value; `poll` shows progress until then. */
 export async function follow<T>(
   followed: Pick<Followed, 'name' | 'again'>,
   { signal, progress, timeoutMs }: FollowOptions,

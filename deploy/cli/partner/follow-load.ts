@@ -1,4 +1,4 @@
-/** Loads of an audience: followed to their end, and told. */
+/** Follows loads of an audience and prints their outcome. */
 import { audiencePath } from '../../../api/client/client.ts';
 import type { Load } from '../../../api/client/types.ts';
 import { loadOutcome } from './audience-views.ts';
@@ -7,7 +7,7 @@ import { followJob } from './follow-job.ts';
 import { rejectedText } from './import-views.ts';
 import type { CommandContext } from './run-command.ts';
 
-/** With `--json`, the load's record and its audience. */
+/** With `--json`, prints the load's record with its audience id. */
 async function printLoad(context: CommandContext, audience: number, path: string): Promise<Load> {
   const { data } = await context.api.get<Load & { file: unknown }>(path);
   const { file: _, ...load } = data;

@@ -1,4 +1,4 @@
-/** `headrace webhook listen`: forwards the events that webhooks get to a local URL, signed as a webhook's are. */
+/** `headrace webhook listen`: forwards events to a local URL, signed like webhook deliveries. */
 import { randomBytes } from 'node:crypto';
 import { type Command, InvalidArgumentError } from 'commander';
 import { audiencePath, importPath } from '../../../api/client/client.ts';
@@ -13,7 +13,7 @@ import { readEvents, type ServerEvent } from './read-events.ts';
 import { type CommandContext, runCommand } from './run-command.ts';
 import { addCommand } from './subcommands.ts';
 
-/** As long as the service waits for a receiver. */
+/** The same as the service's timeout for receivers. */
 const TIMEOUT_MS = 10_000;
 const SECRET_BYTES = 32;
 
@@ -37,7 +37,7 @@ interface ListenOptions {
   secret?: string;
 }
 
-/** The event that a webhook gets, if the record is that of an ended job. */
+/** The webhook event, if the record is of an ended job. */
 export function endedJob({ name, data }: ServerEvent): EndedJob | undefined {
   if ((name !== 'import' && name !== 'load') || data.status < 2) return undefined;
   const type = name === 'load' ? 'load.ended' : data.log_type === 1 ? 'deletion.ended' : 'import.ended';
@@ -69,7 +69,7 @@ async function post(to: URL, { job, body }: EndedJob, secret: string, signal: Ab
       headers: {
         'content-type': 'application/json',
         'user-agent': `headrace/${packageJson.version}`,
-        // The same for every attempt: a job has one event.
+        // Identifies the event of the job, the same for every attempt.
         ...signEvent({ id: `msg_job_${job}`, at, body }, [secret]),
       },
       body,
@@ -114,7 +114,7 @@ async function listen(context: CommandContext, { forwardTo, secret: given }: Lis
     for await (const event of readEvents(api, path, controller.signal, () => opened(path))) {
       if (event.name === 'resync') context.say('the connection was lost: events may have been missed');
       const ended = endedJob(event);
-      // A record may change after the end of its job.
+      // A record may change again after its job has ended.
       if (!ended || forwarded.has(ended.job)) continue;
       forwarded.add(ended.job);
       const { body: _, ...job } = ended;
@@ -145,7 +145,7 @@ function signingSecret(text: string): string {
 }
 
 export function registerListen(group: Command): void {
-  addCommand(group, 'listen', 'forward events to a URL of your machine until Ctrl-C, to develop a receiver')
+  addCommand(group, 'listen', 'forward events to a URL on your machine until Ctrl-C, to develop a receiver')
     .requiredOption(
       '--forward-to <url>',
       'where to post events, such as http://localhost:3000/hook',

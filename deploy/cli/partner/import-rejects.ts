@@ -1,4 +1,4 @@
-/** `headrace import rejects`: the rejected rows of a job; after they were corrected, they alone as a new job that names the old one. */
+/** `headrace import rejects`: shows or saves the rejected rows of a job, or submits the corrected rows as a new job linked to it. */
 
 import type { Command } from 'commander';
 import { importPath } from '../../../api/client/client.ts';
@@ -19,7 +19,7 @@ interface RejectsOptions {
   follow?: boolean;
 }
 
-/** Before its end, more rows may be rejected. */
+/** An unfinished job may still reject rows. */
 async function endedJob({ api }: CommandContext, id: number): Promise<ImportLog> {
   const { data } = await api.get<ImportLog>(`${importPath}/${id}`);
   if (data.status < 2)
@@ -40,9 +40,9 @@ async function save(context: CommandContext, id: number, output: string): Promis
   ]);
   if (saved.truncated > 0)
     context.say(
-      `skipped ${plural(saved.truncated, 'row')} that were too long to keep: correct them in your files`,
+      `skipped ${plural(saved.truncated, 'row')} too long to be stored: correct them in your files`,
     );
-  if (saved.omitted > 0) context.say(`${plural(saved.omitted, 'more row')} were rejected but not kept`);
+  if (saved.omitted > 0) context.say(`rejected but not stored: ${plural(saved.omitted, 'more row')}`);
   for (const file of failedFiles)
     context.say(`${file} failed and none of its rows were loaded: correct it and submit the whole file`);
 }

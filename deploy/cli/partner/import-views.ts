@@ -1,4 +1,4 @@
-/** Imports as lines for a person. */
+/** Imports as readable lines. */
 
 import { count, plural } from '../../../api/client/format.ts';
 import type { FileReport, ImportLog, ImportLogError, Progress } from '../../../api/client/types.ts';
@@ -28,7 +28,7 @@ export const rejectedText = (rejected: Record<string, number>): string =>
 
 const totalOf = (rejected: Record<string, number> | null): number =>
   byRows(rejected ?? {}).reduce((sum, [, rows]) => sum + rows, 0);
-/** How many rows, of a record that has ended. */
+/** The number of rejected rows; only final for ended jobs. */
 export const rejectedCount = (rejected: Record<string, number> | null): string =>
   rejected === null ? '' : count(totalOf(rejected));
 /** `93 (80 bad_identifier, 13 opted_out)` */
@@ -47,7 +47,7 @@ export function outcomeWord(
   return rejected > 0 ? `${word}, ${colours.yellow(`${count(rejected)} rejected`)}` : word;
 }
 
-/** `day2/` begins with `day`, too. */
+/** Warns that a prefix also matches other folders: `day` matches `day2/`. */
 export const matchLines = ({
   file_path,
   prefix_matches,

@@ -6,16 +6,16 @@ import { usageError } from './exit-codes.ts';
 
 export interface LocalFile {
   source: string;
-  /** Below the folder of this upload. */
+  /** Relative to the folder of this upload. */
   name: string;
   size: number;
   mtimeMs: number;
 }
 
-/** The longest key that S3 takes. */
+/** The maximum of S3. */
 const MAX_KEY_BYTES = 1_024;
 
-/** In a prefix, the service leaves these out: `_SUCCESS`, `.crc`, `.DS_Store`. */
+/** Under a prefix, the service skips these: `_SUCCESS`, `.crc`, `.DS_Store`. */
 const isLeftOut = (name: string) => /^[_.]/.test(basename(name));
 
 function fileAt(source: string, name: string): LocalFile {

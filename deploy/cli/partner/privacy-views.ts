@@ -1,4 +1,4 @@
-/** Privacy requests as lines for a person. */
+/** Privacy requests as readable lines. */
 import { count } from '../../../api/client/format.ts';
 import type { PrivacyRequest, PrivacyRequestDetails } from '../../../api/client/types.ts';
 import { type Paint, printable, table } from '../../../pipeline/runtime/terminal.ts';
@@ -24,7 +24,7 @@ export const requestLines = (requests: readonly PrivacyRequest[], colours: Paint
     [0, 3, 4],
   );
 
-/** What is stored of each device comes last, as a line of JSON. */
+/** Ends with one line of JSON per device found. */
 export const requestDetails = (request: PrivacyRequestDetails, colours: Paint): string[] => [
   ...table([
     ['request', String(request.request_id)],

@@ -1,4 +1,4 @@
-/** Server-sent events of the API. A stream that breaks is resumed. */
+/** Server-sent events of the API. Resumes broken streams. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ApiClient, readText } from '../../../api/client/client.ts';
 import { ApiProblem } from '../../../api/client/problem.ts';
@@ -16,7 +16,7 @@ const REOPEN_MS = 1_000;
 /** Rides out a restart of the API or a short network failure. */
 const MAX_LOST = 30;
 
-/** The fields of a block; a comment has none of interest. */
+/** The fields of a block. */
 const fieldsOf = (block: string): Record<string, string> =>
   Object.fromEntries(
     block.split('\n').map((line) => {
@@ -25,7 +25,7 @@ const fieldsOf = (block: string): Record<string, string> =>
     }),
   );
 
-/** Ends only with an error: an abort, or a refusal. */
+/** Ends only with an error: an abort or a refusal. */
 export async function* readEvents(
   api: ApiClient,
   path: string,
@@ -51,7 +51,7 @@ export async function* readEvents(
         for (const fields of blocks.map(fieldsOf)) {
           if (fields.data !== undefined)
             yield { name: fields.event ?? 'message', data: JSON.parse(fields.data) };
-          // After its event was handled: an interruption in between repeats it.
+          // Only after the event was handled, so that an interruption repeats it.
           lastId = fields.id ?? lastId;
         }
       }

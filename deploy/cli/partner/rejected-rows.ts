@@ -1,4 +1,4 @@
-/** Rejected rows: shown, or written to a file in the form in which they can be corrected and loaded. */
+/** Prints rejected rows, or writes them to a file to correct and load. */
 
 import { open, rm, writeFile } from 'node:fs/promises';
 import { readLines, readText } from '../../../api/client/client.ts';

@@ -1,4 +1,4 @@
-/** Runs a partner's command: settings, signals, output, and the one place where an error becomes a message and an exit code. */
+/** Runs a partner's command: settings, signals, output. The only place where an error becomes a message and an exit code. */
 import type { Command } from 'commander';
 import type { ApiClient } from '../../../api/client/client.ts';
 import { type Paint, paint, printable, printJson, printLines } from '../../../pipeline/runtime/terminal.ts';
@@ -8,7 +8,7 @@ import { type CommandError, commandErrorOf, exitCodes, interruption } from './ex
 import { resolveSettings, type Settings } from './settings.ts';
 
 export interface CommandContext {
-  /** Read, and made, at their first use: `login` has none yet. */
+  /** Lazy, because `login` has none yet. */
   readonly settings: Settings;
   readonly api: ApiClient;
   signal: AbortSignal;
@@ -18,7 +18,7 @@ export interface CommandContext {
   timeoutMs?: number;
   /** Data, on standard output: the value with --json, otherwise the lines. */
   print(value: unknown, lines: () => readonly string[]): Promise<void>;
-  /** A remark on standard error; not with --json, where only an error is written there. */
+  /** Prints a remark on standard error; with --json, only errors are printed there. */
   say(line: string): void;
 }
 

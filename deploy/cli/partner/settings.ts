@@ -1,4 +1,4 @@
-/** Addresses and keys of the service and the storage: from a flag, else the environment, else a profile. */
+/** Addresses and keys of the service and the storage: from flags, then the environment, then a profile. */
 import { type Command, Option } from 'commander';
 import { type ClientVariable, clientVariables } from '../../../schemas/client-variables.ts';
 import { readConfigFile } from './config-file.ts';
@@ -87,13 +87,13 @@ export const withConnection = (command: Command): Command =>
 export const withStorage = (command: Command): Command =>
   addSettings(command, storageSettings, 'Storage, to upload:');
 
-/** A flag or a variable; empty is the same as absent. Commander has looked at both, in this order. */
+/** Commander has read flags, then variables. Empty means absent. */
 export function givenSettings(options: Record<string, unknown>): Settings {
   const given = settingNames.map((name) => [name, options[optionName(name)]] as const);
   return Object.fromEntries(given.filter(([, value]) => typeof value === 'string' && value !== ''));
 }
 
-/** The profile that was asked for, otherwise the last one, if there is any. */
+/** The requested profile, otherwise the last one used, if any. */
 export function profileOf(
   options: Record<string, unknown>,
 ): { name: string; settings: Settings } | undefined {

@@ -64,7 +64,7 @@ export function storageProblem(error: unknown, what: string): CommandError {
   );
 }
 
-/** Fails if the keys do not open the prefix. */
+/** Fails if the keys cannot list the prefix. */
 export async function checkStorage(settings: Settings, signal: AbortSignal): Promise<void> {
   const { s3, bucket, prefix } = connectStorage(settings);
   try {

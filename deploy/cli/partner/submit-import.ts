@@ -19,13 +19,13 @@ export interface Submission {
 }
 export interface Submitted {
   import_log_id: number;
-  /** Not of a deletion. */
+  /** Absent for a deletion. */
   file_path?: string;
-  /** The job whose rejected rows these are. */
+  /** The job whose rejected rows were corrected. */
   resubmits?: number;
 }
 
-/** A bucket of the partner's own: with the keys that its other tools find in the environment, too. */
+/** Access to the partner's own bucket, with the keys in the environment variables of AWS tools. */
 function ownBucket(path: string): object {
   const {
     AWS_ACCESS_KEY_ID: accessKeyId,
@@ -54,7 +54,7 @@ export async function submitImport(api: ApiClient, submission: Submission): Prom
   return { ...data, file_path: submission.path };
 }
 
-/** Prints the record of a job; false if it failed. */
+/** Prints the record of a job. Returns false if it failed. */
 async function printOutcome(context: CommandContext, path: string): Promise<boolean> {
   const { api, colours } = context;
   const { data: log } = await api.get<ImportLog>(path);

@@ -1,4 +1,4 @@
-/** Uploads files with the partner's own storage keys: many at once, large ones in parts. Memory is bounded by the parts in flight. */
+/** Uploads files with the partner's storage keys: many at once, large ones in parts. Memory is bounded by the parts in flight. */
 import { open } from 'node:fs/promises';
 import {
   AbortMultipartUploadCommand,
@@ -14,17 +14,17 @@ import type { LocalFile } from './local-files.ts';
 import { type StoragePlace, storageProblem } from './storage.ts';
 
 interface UploadOptions {
-  /** The folder of this upload, below the partner's prefix. */
+  /** The folder of this upload, relative to the partner's prefix. */
   to: string;
   atOnce: number;
   signal: AbortSignal;
-  /** Called with the bytes that have arrived. */
+  /** Called with the number of bytes uploaded. */
   onBytes(bytes: number): void;
   onFile(): void;
 }
 
 const PART_BYTES = 16 * 1024 * 1024;
-/** What S3 allows in one upload. */
+/** The maximum of S3. */
 const MAX_PARTS = 10_000;
 
 interface Target {
@@ -89,7 +89,7 @@ export async function uploadFiles(
       const Parts = tags.map((ETag, n) => ({ ETag, PartNumber: n + 1 }));
       await s3.send(new CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts } }), abort);
     } catch (error) {
-      // Otherwise the parts would stay and be billed.
+      // Otherwise the parts would remain and be billed.
       await s3.send(new AbortMultipartUploadCommand(upload)).catch(() => {});
       throw error;
     }
@@ -106,7 +106,7 @@ export async function uploadFiles(
     onFile();
   };
 
-  // A large file uses all of the connections for its parts, so these go one after the other.
+  // One after the other, because the parts of a large file use all connections.
   await inParallel(
     files.filter(({ size }) => size <= PART_BYTES),
     atOnce,

@@ -1,4 +1,4 @@
-/** `--upload`: local files and folders become objects below the partner's prefix, and the path to submit. */
+/** `--upload`: uploads local files and folders below the partner's prefix, and returns the path to submit. */
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
@@ -26,7 +26,7 @@ export const withUpload = (command: Command): Command =>
       .option('--parallel <n>', 'parallel uploads', between(1, 64), DEFAULT_PARALLEL),
   );
 
-/** A new folder per upload: it has exactly these files, and none changes while it is read. */
+/** A new folder per upload, so that it has exactly these files and none changes while it is read. */
 export const newFolder = (parent: string): string =>
   `${parent}/${new Date().toISOString().replace(/[-:]|\.\d+/g, '')}-${randomBytes(3).toString('hex')}/`;
 
@@ -36,7 +36,7 @@ async function send(
   to: string,
   atOnce: number,
 ): Promise<void> {
-  // Loaded here: the storage client is large, and most commands do without it.
+  // Lazy: the storage client is large, and most commands do not need it.
   const [{ connectStorage }, { uploadFiles }] = await Promise.all([
     import('./storage.ts'),
     import('./upload-files.ts'),
@@ -95,7 +95,7 @@ export async function upload(
   return files.length === 1 ? folder + files[0]!.name : folder;
 }
 
-/** The paths to submit: those given, or the one that they are uploaded to. */
+/** The paths to submit: as given, or the folder they were uploaded to. */
 export async function sourcesOf(
   context: CommandContext,
   given: string[],

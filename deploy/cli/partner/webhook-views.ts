@@ -1,4 +1,4 @@
-/** Webhooks and their deliveries as lines for a person. */
+/** Webhooks and their deliveries as readable lines. */
 
 import type { Delivery, DeliveryDetails, Webhook } from '../../../api/client/types.ts';
 import { type Paint, printable, table } from '../../../pipeline/runtime/terminal.ts';
@@ -31,7 +31,7 @@ export const webhookLines = (webhooks: readonly Webhook[], colours: Paint): stri
     [0],
   );
 
-/** The secret is in no other response. */
+/** `secret`: only after creation or rotation. */
 export const webhookDetails = (webhook: Webhook, colours: Paint, secret?: string): string[] =>
   table([
     ['webhook', String(webhook.webhook_id)],

@@ -23,7 +23,7 @@ export function register(admin: Command, environments: Environments): void {
   const { run, add } = adminTools(environments);
   const attribute = admin
     .command('attribute')
-    .description('create, list, rename and delete attributes, set their foreign keys and who sees them');
+    .description('create, list, rename and delete attributes, set their foreign keys and visibility');
   add(attribute, 'create', 'create an attribute')
     .requiredOption('--partner <id>', 'the partner that owns it')
     .requiredOption('--name <name>', 'display name', displayName)
@@ -101,7 +101,7 @@ export function register(admin: Command, environments: Environments): void {
   add(
     attribute,
     'delete',
-    'permanently delete an attribute and its data; its id and foreign key are not used again',
+    'permanently delete an attribute and its data; its id and foreign key are never reused',
   )
     .requiredOption('--attribute <id>', 'the attribute', wholeNumber)
     .option(...yesOption)
@@ -111,7 +111,7 @@ export function register(admin: Command, environments: Environments): void {
       return run.confirmed(command, question, async (stores) => {
         const deleted = await stores.attributes.hide({ id });
         if (!deleted) throw unknown(id);
-        // Loads the Kafka client, which the others do without.
+        // Loads the Kafka client, which no other command here needs.
         const { acceptJob } = await import('../accept-job.ts');
         const config = parseConfig(environments.load(options.state), 'operator');
         const job = await acceptJob(stores, config, deletionOf(deleted.partner, id));
@@ -124,7 +124,7 @@ export function register(admin: Command, environments: Environments): void {
       });
     });
 
-  add(attribute, 'visibility', 'make an attribute public or private, from this moment on')
+  add(attribute, 'visibility', 'make an attribute public or private, effective immediately')
     .requiredOption('--attribute <id>', 'the attribute', wholeNumber)
     .addOption(
       new Option('--public', 'show it in the reports of every partner and customer').conflicts('private'),

@@ -19,7 +19,7 @@ interface Holder {
   kind: 'attribute' | 'audience';
   id: number;
   name: string;
-  /** Of an audience: the events that the device came with. */
+  /** Audiences only: the device's events. */
   events?: string[];
 }
 
@@ -36,7 +36,7 @@ async function findHolders(
       continue;
     }
     const [audience] = await audiences.findAll([held.audience]);
-    // Left by a clear, about to be removed.
+    // Of a cleared generation, not swept yet.
     if (audience?.generation !== held.generation) continue;
     const values = await eventValues.valuesOf(held.audience, held.generation);
     const events = keys.map((number) => values.get(number) ?? '');

@@ -1,4 +1,4 @@
-/** `headrace admin drop …`: sessions with California's Delete Request and Opt-out Platform. */
+/** `headrace admin drop …`: sessions with California's Delete Request and Opt-out Platform (DROP). */
 import type { Command } from 'commander';
 import { count, plural } from '../../../../api/client/format.ts';
 import type { Erasure } from '../../../../api/drop/dependencies.ts';
@@ -65,7 +65,7 @@ function settingsOf({ dropUrl, dropApiKey, dropBrokerId }: ConfigOf<'admin'>) {
   return { url: dropUrl!, apiKey: dropApiKey!, brokerId: dropBrokerId! };
 }
 
-/** One session at a time: another one would answer the same batch. */
+/** One session at a time: a second one would answer the same batch. */
 async function alone<T>({ counters }: ApiStores, leaseMs: number, work: () => Promise<T>): Promise<T> {
   const lease = createLease(counters, 'drop session', leaseMs);
   if (!(await lease.take()))
@@ -79,7 +79,7 @@ async function withQueue<T>(
   environment: ReturnType<Environments['load']>,
   work: (erasure: Erasure) => Promise<T>,
 ): Promise<T> {
-  // Loads the Kafka client, which other commands do without.
+  // Loads the Kafka client, which no other command here needs.
   const { createPublisher } = await import('../../../../pipeline/kafka/publish.ts');
   const { createAcceptQueue } = await import('../../../../api/jobs/accept-queue.ts');
   const { createErasure } = await import('../../../../api/drop/create-erasure.ts');
@@ -106,10 +106,10 @@ export function register(admin: Command, environments: Environments): void {
   const { run, add } = adminTools(environments);
   const drop = admin.command('drop').description('answer deletion requests from California’s DROP');
 
-  add(drop, 'sync', 'run one session: download, delete what matches, keep out the rest, report every status')
+  add(drop, 'sync', 'run one session: download a batch, delete and suppress its devices, report every status')
     .addHelpText(
       'after',
-      '\nRun it once a day: what a session that was interrupted left is finished first. It fails while DROP is closed (1 to 3 am Pacific).',
+      '\nRun it once a day. It first finishes an interrupted session. It fails while DROP is closed (1 to 3 am Pacific).',
     )
     .action((options: { state?: string }, command: Command) =>
       run(command, async (stores, config) => {

@@ -1,4 +1,4 @@
-/** `headrace admin job …`: for the operator of a queue that is stuck. */
+/** `headrace admin job …`: for a stuck queue. */
 import type { Command } from 'commander';
 import { bytes, count, plural } from '../../../../api/client/format.ts';
 import type { JobDocument } from '../../../../schemas/job-documents.ts';

@@ -13,7 +13,7 @@ import { displayName, keyLines, keyRecord } from '../views.ts';
 function scopes(text: string): KeyScope[] {
   const named = text.split(',').map((each) => each.trim());
   const isKnown = (each: string): each is KeyScope => (keyScopes as readonly string[]).includes(each);
-  if (!named.every(isKnown)) throw new InvalidArgumentError(`expected some of ${keyScopes.join(',')}`);
+  if (!named.every(isKnown)) throw new InvalidArgumentError(`expected one or more of ${keyScopes.join(',')}`);
   return keyScopes.filter((each) => named.includes(each));
 }
 
@@ -51,10 +51,14 @@ export function register(admin: Command, environments: Environments): void {
         return { json, text: shown(made.key, made.expiresAt) };
       }),
     );
-  add(key, 'rotate', 'create a key with the same scopes and lifetime; the old one keeps working for a while')
+  add(
+    key,
+    'rotate',
+    'create a key with the same scopes and lifetime; the old key keeps working for the overlap',
+  )
     .requiredOption('--key <prefix>', 'the part of the old key that lists show, such as hr_ab12cd34')
     .option('--overlap <time>', 'how long the old key keeps working, such as 0s or 7d', durationText, '1d')
-    .option('--expires <time>', 'another lifetime for the new one, such as 90d', lifetime)
+    .option('--expires <time>', 'a different lifetime for the new key, such as 90d', lifetime)
     .action(
       (
         { key: old, overlap, expires }: { key: string; overlap: string; expires?: string },

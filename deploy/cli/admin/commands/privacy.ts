@@ -1,4 +1,4 @@
-/** `headrace admin privacy …`: requests of people about their devices. Identifiers are read from a file, and stand in no command line. */
+/** `headrace admin privacy …`: privacy requests. Identifiers are read from a file, so that shell histories have none. */
 import { type Command, Option } from 'commander';
 import { count, plural } from '../../../../api/client/format.ts';
 import {
@@ -58,22 +58,22 @@ export function register(admin: Command, environments: Environments): void {
   const { run, add } = adminTools(environments);
   const privacy = admin
     .command('privacy')
-    .description('delete, return or restore what is stored about devices of people who ask for it');
+    .description('privacy requests: delete, return or restore the data about devices');
 
   add(privacy, 'request', 'queue a request about the devices in a file, for all partners or for one')
     .argument('<file>', identifiersArgument)
     .addOption(new Option('--type <type>', 'what to do').choices([...privacyTypes]).makeOptionMandatory())
-    .option('--partner <id>', 'only the data of this partner (default: of all)')
-    .option('--reason <text>', 'why, such as the number of a case; no identifier', displayName)
+    .option('--partner <id>', 'only the data of this partner (default: all partners)')
+    .option('--reason <text>', 'reason, such as a case number; no identifiers', displayName)
     .option(...yesOption)
     .action((file: string, options: RequestOptions, command: Command) => {
       const { type, partner, reason } = options;
       const whose = partner === undefined ? 'all partners' : `partner ${partner}`;
-      const question = `Permanently delete the data of ${whose} about these devices, and keep them out?`;
+      const question = `Permanently delete the data of ${whose} about these devices, and suppress them in later loads?`;
       const work: Work = async (stores, config) => {
         if (partner !== undefined) await stores.partners.find(partner);
         const identifiers = identifiersIn(file, (code, message) => new CommandFailed(code, message));
-        // Loads the Kafka client, which the others do without.
+        // Loads the Kafka client, which no other command here needs.
         const { acceptJob } = await import('../accept-job.ts');
         const operator = parseConfig(environments.load(options.state), 'operator');
         const job = await acceptJob(stores, operator, {
@@ -100,7 +100,7 @@ export function register(admin: Command, environments: Environments): void {
     });
 
   add(privacy, 'list', 'list privacy requests, newest first')
-    .option('--partner <id>', 'only those about the data of this partner')
+    .option('--partner <id>', 'only requests about the data of this partner')
     .action((options: { partner?: string }, command: Command) =>
       run.readOnly(command, async ({ jobs }) => {
         const found = await jobs.listRequests(options.partner, shownOfRequest, { limit: LISTED });
@@ -108,7 +108,7 @@ export function register(admin: Command, environments: Environments): void {
       }),
     );
 
-  add(privacy, 'show', 'show a privacy request; of an access request, what was found')
+  add(privacy, 'show', 'show a privacy request, with the data found by an access request')
     .argument('<request>', 'the request', wholeNumber)
     .action((id: number, _options, command: Command) =>
       run.readOnly(command, async (stores, config) => {
@@ -133,7 +133,7 @@ export function register(admin: Command, environments: Environments): void {
       run.readOnly(command, async ({ receipts }) => {
         const receipt = await receipts.find(id);
         if (!receipt)
-          throw new ProvisioningError('unknown_request', `there is no receipt of a privacy request ${id}`);
+          throw new ProvisioningError('unknown_request', `there is no receipt for privacy request ${id}`);
         return { json: { request_id: id, receipt: receipt.jws }, text: [receipt.jws] };
       }),
     );

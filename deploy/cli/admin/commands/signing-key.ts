@@ -1,4 +1,4 @@
-/** `headrace admin signing-key rotate`: the key with which this installation signs receipts of privacy requests. */
+/** `headrace admin signing-key rotate`: the key that signs receipts of privacy requests. */
 import type { Command } from 'commander';
 import type { Environments } from '../../commands.ts';
 import { adminTools } from '../runner.ts';
@@ -9,7 +9,7 @@ export function register(admin: Command, environments: Environments): void {
   add(
     key,
     'rotate',
-    'create a replacement key; receipts that the old one has signed can still be verified',
+    'create a replacement key; receipts signed with the old key can still be verified',
   ).action((_options: object, command: Command) =>
     run(command, async ({ signingKeys }, { secret }) => {
       const { made, replaced } = await signingKeys.rotate(secret);

@@ -28,7 +28,7 @@ export function register(admin: Command, environments: Environments): void {
           text: [
             `access key  ${credentials.accessKeyId}`,
             `secret key  ${credentials.secretAccessKey}   (shown only now)`,
-            `the old keys work until: headrace admin storage-key retire --partner ${options.partner}`,
+            `the old keys keep working; to retire them: headrace admin storage-key retire --partner ${options.partner}`,
           ],
         };
       }),

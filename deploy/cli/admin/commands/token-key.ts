@@ -1,4 +1,4 @@
-/** `headrace admin token-key …`: the keys with which a partner signs user tokens. */
+/** `headrace admin token-key …`: a partner's keys for signing user tokens. */
 import type { Command } from 'commander';
 import type { SigningKey } from '../../../../api/stores/token-keys.ts';
 import type { ConfigOf } from '../../../../schemas/config.ts';
@@ -68,7 +68,7 @@ export function register(admin: Command, environments: Environments): void {
           json: { ...json, replaces: replaced._id },
           text: [
             ...text,
-            `${replaced._id} works until: headrace admin token-key retire --key ${replaced._id}`,
+            `${replaced._id} keeps working; to retire it: headrace admin token-key retire --key ${replaced._id}`,
           ],
           partner: replaced.partner,
         };

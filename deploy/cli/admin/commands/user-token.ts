@@ -1,4 +1,4 @@
-/** `headrace admin user-token`: a token for a customer, or the link that signs this customer in to the console. */
+/** `headrace admin user-token`: signs a token for a customer, or prints a link that signs the customer in to the console. */
 import type { Command } from 'commander';
 import { signUserToken } from '../../../../api/auth/user-tokens.ts';
 import { createPublicAddress } from '../../../../api/http/pages.ts';

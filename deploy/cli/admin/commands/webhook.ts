@@ -88,7 +88,7 @@ export function register(admin: Command, environments: Environments): void {
         return { json: all.map(record), text: lines(all) };
       }),
     );
-  one('rotate', 'replace the secret; the old one signs for another day').action(
+  one('rotate', 'replace the secret; the old secret keeps signing for a day').action(
     (options: { partner: string; webhook: number }, command: Command) =>
       run(command, async (stores, config) => {
         const { partner, webhook: id } = options;

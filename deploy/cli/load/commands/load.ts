@@ -11,7 +11,7 @@ export function register(program: Command): void {
     withLoadOptions(addCommand(program, 'load', 'load-test a service with generated files')),
   ).action((options: LoadOptions, command: Command) =>
     runCommand(command, async (context) => {
-      // Loaded here: the storage client is large, and most commands do without it.
+      // Lazy: the storage client is large, and most commands do not need it.
       const { runLoad } = await import('../run-load.ts');
       await runLoad(context, options);
     }),

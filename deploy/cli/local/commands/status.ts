@@ -19,13 +19,13 @@ import { poll } from '../../../local/wait.ts';
 import { stateOption } from '../options.ts';
 
 interface ProcessStatus {
-  /** A server whose address comes from the environment: we did not start it and do not check it. */
+  /** A server named by the environment: not started by us and not checked. */
   readonly elsewhere: boolean;
   readonly pid: number | null;
   readonly running: boolean;
   readonly healthy: boolean;
   readonly address: string;
-  /** A file, or for a container the command that shows it. */
+  /** The file, or for a container the command that prints it. */
   readonly log: string;
 }
 
@@ -33,12 +33,12 @@ function probe(name: ProcessName): Pick<Startable, 'answers'> {
   return name === 'api' || name === 'pipeline' ? serviceProcess(name, {}) : describeServer(name);
 }
 
-/** Polls for a moment: when a member of a cluster dies, the others do not respond while they elect a leader. */
+/** Polls for a moment, because the members of a cluster do not respond while they elect a leader. */
 async function answersSoon(folder: StateFolder, name: ProcessName): Promise<boolean> {
   return (await poll(() => probe(name).answers(folder), { deadlineMs: 3_000 })) ?? false;
 }
 
-/** Where the process listens, or the address of a server from the environment. */
+/** The address of the process, or of a server named by the environment. */
 function whereIs(folder: StateFolder, name: ProcessName): { address: string; elsewhere: boolean } {
   if (name === 'api') return { address: apiUrl(folder), elsewhere: false };
   if (name === 'pipeline') return { address: pipelineUrl(folder), elsewhere: false };
@@ -47,7 +47,7 @@ function whereIs(folder: StateFolder, name: ProcessName): { address: string; els
   const kind = kindOf(name);
   const configured = {
     kafka: addresses?.kafkaBrokers.join(','),
-    // Its URL may have a password.
+    // Only the hosts: the URL may have a password.
     mongod: addresses && mongoHosts(addresses.mongoUrl),
     s3: addresses && (addresses.s3.endpoint || 'AWS'),
   }[kind];

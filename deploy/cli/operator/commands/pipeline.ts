@@ -5,7 +5,7 @@ function stageList(list: string): StageName[] {
   const stages = list.split(',').map((stage) => stage.trim());
   const known: readonly string[] = stageNames;
   if (stages.every((stage) => known.includes(stage))) return stages as StageName[];
-  throw new InvalidArgumentError(`expected some of ${stageNames.join(', ')}`);
+  throw new InvalidArgumentError(`expected one or more of ${stageNames.join(', ')}`);
 }
 
 export function register(program: Command): void {

@@ -55,7 +55,7 @@ export function register(program: Command, environments: Environments): void {
     .addOption(stateOption())
     .action(async (wanted: TopicKey[], options: TapOptions & StateOption) => {
       const config = configOf(environments, options);
-      // tap leaves nothing behind at the brokers.
+      // tap has no state at the brokers to clean up.
       process.once('SIGINT', () => process.exit(INTERRUPTED));
       await tap(config, wanted, options);
     });

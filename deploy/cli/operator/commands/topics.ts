@@ -1,4 +1,4 @@
-/** `headrace topics`: what each topic is for, what it holds, and how far its stage is behind. */
+/** `headrace topics`: the purpose, size and consumer lag of each topic. */
 
 import type { Command } from 'commander';
 import { bytes, count, duration, plural } from '../../../../api/client/format.ts';

@@ -1,4 +1,4 @@
-/** Kafka: every broker that is named, the rights that the service needs, and the consumer groups. */
+/** Checks Kafka: every configured broker, the required rights, and the consumer groups. */
 
 import { isFromKafka } from '../../../../pipeline/engine/failures.ts';
 import { asking, type Cluster, findTopics, withCluster } from '../../../../pipeline/kafka/cluster.ts';
@@ -33,7 +33,7 @@ const brokers = (count: number) => (count === 1 ? '1 broker' : `${count} brokers
 
 type KafkaError = Error & { type?: string };
 
-/** The broker rejects an empty batch, but only after checking that we may write. */
+/** The broker rejects an empty batch, but only after checking the right to write. */
 async function mayWrite(cluster: Cluster, topic: string): Promise<boolean> {
   const [first] = cluster.findTopicPartitionMetadata(topic);
   const broker = await cluster.findBroker({ nodeId: String(first!.leader) });
@@ -47,7 +47,7 @@ async function mayWrite(cluster: Cluster, topic: string): Promise<boolean> {
   }
 }
 
-/** False if the brokers refuse it. */
+/** Returns false if the brokers deny it. */
 const isAllowed = (work: Promise<unknown>): Promise<boolean> =>
   work.then(
     () => true,
@@ -102,7 +102,7 @@ async function checkGroups(config: Config, log: Logger): Promise<Finding[]> {
 
 interface KafkaFindings {
   findings: Finding[];
-  /** How many partitions each topic has that exists. */
+  /** The partition counts of existing topics. */
   partitions: Map<TopicKey, number>;
 }
 

@@ -1,4 +1,4 @@
-/** MongoDB: connection, kind of deployment, version, clock, rights, indexes, room. */
+/** Checks MongoDB: connection, kind of deployment, version, clock, rights, indexes, disk space. */
 import type { Db } from 'mongodb';
 import { mongoHosts } from '../../../../pipeline/runtime/errors.ts';
 import { storedPlacement } from '../../../../pipeline/sets/placement.ts';
@@ -13,7 +13,7 @@ const ADDRESS = 'check HEADRACE_MONGO_URL: hosts, user, password, replicaSet, tl
 const RIGHTS =
   'give the user of HEADRACE_MONGO_URL the role readWrite on the database HEADRACE_MONGO_DATABASE';
 const oldestVersion = 6;
-/** What the service does with every collection; the API follows changes. */
+/** Actions that the service needs on every collection; changeStream is for the API. */
 const neededActions = [
   'find',
   'insert',
@@ -86,7 +86,7 @@ async function checkIndexes(db: Db): Promise<Finding[]> {
   );
 }
 
-/** The number of partitions is kept with the data: slots are assigned to partitions by it. */
+/** The number of partitions is stored with the data, because it determines which partition has a slot. */
 async function checkPartitions(db: Db, topic: string, partitions: number | undefined): Promise<Finding[]> {
   const kept = await createCounterStore(db).partitionCount();
   if (kept === undefined || partitions === undefined || kept === partitions) return [];

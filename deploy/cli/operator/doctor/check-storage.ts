@@ -1,4 +1,4 @@
-/** The shared bucket: whether it can be listed and read with the service's keys, and the storage's clock. */
+/** Checks the shared bucket: listing and reading with the service's keys, and the storage's clock. */
 
 import { type BucketAccess, openBucket, settingOf } from '../../../../pipeline/sources/bucket-probe.ts';
 import { readObject } from '../../../../pipeline/sources/read-object.ts';
@@ -6,7 +6,7 @@ import type { StoreFailure } from '../../../../pipeline/sources/store-errors.ts'
 import type { Config } from '../../../../schemas/config.ts';
 import { clockFinding, examine, type Finding, ok, problem, warning } from './findings.ts';
 
-const KEYS = 'check the keys of the service and what they may do';
+const KEYS = 'check the keys of the service and their permissions';
 const ADDRESS = 'check HEADRACE_S3_ENDPOINT, and that it can be reached from this machine';
 /** The header has whole seconds. */
 const DATE_PRECISION_MS = 1_000;

@@ -81,7 +81,7 @@ function checkSettings(config: Config, key: TopicKey, { settings }: ActualTopic)
     if (name === 'retention.ms' && isKeptLonger) return [];
     const found =
       name === 'retention.ms'
-        ? `messages are kept for ${Number(value) / HOUR_MS} h only`
+        ? `messages are kept for only ${Number(value) / HOUR_MS} h`
         : `${name} is ${value}`;
     const alteration = name === 'cleanup.policy' ? `[${wanted[name]}]` : wanted[name];
     const finding = needed.includes(name) ? problem : warning;
@@ -116,7 +116,7 @@ async function checkClocks(config: Config, log: Logger, existing: TopicKey[]): P
   );
 }
 
-/** `partitions`: how many each topic has that exists. */
+/** `partitions`: the partition counts of existing topics. */
 export async function checkTopics(
   config: Config,
   log: Logger,

@@ -50,7 +50,7 @@ function print(findings: Finding[], json: boolean | undefined): void {
 
 export interface DoctorOptions {
   json?: boolean;
-  /** Only what this role uses. */
+  /** Checks only what this role uses. */
   role?: Role;
 }
 

@@ -1,4 +1,4 @@
-/** What a check found, and what to do about it. */
+/** The findings of a check, with advice. */
 import { withDeadline } from '../../../../pipeline/runtime/deadline.ts';
 
 export interface Finding {
@@ -28,7 +28,7 @@ export const unless = (found: Finding[], good: Finding): Finding[] => (found.len
 
 const MAX_CHECK_MS = 60_000;
 
-/** A server that hangs is a finding, too. */
+/** A timeout is a finding, too. */
 export async function examine(
   check: string,
   advice: string,

@@ -1,4 +1,4 @@
-/** `headrace audience …`: first-party audiences, as a partner loads them for a customer. */
+/** `headrace audience …`: first-party audiences, for the partner or a customer. */
 
 import type { Command } from 'commander';
 import { audiencePath, listRecords } from '../../../../api/client/client.ts';
@@ -55,7 +55,7 @@ export function register(program: Command): void {
         const request = { name: options.name, file_path };
         if (options.dryRun) return dryRun(context, audiencePath, [request]);
         const { data } = await context.api.change<{ audience_id: number }>('POST', audiencePath, request);
-        // The load that creates an audience has its number.
+        // The first load has the id of its audience.
         if (options.follow) return followLoads(context, data.audience_id, [data.audience_id]);
         await context.print({ ...data, file_path }, () => [
           `created audience ${data.audience_id}, loading ${file_path}`,

@@ -10,15 +10,15 @@ interface Entry {
 interface CommandNode {
   /** `headrace import submit` */
   path: string;
-  /** And what an argument may be. */
+  /** Subcommands and allowed values of arguments. */
   commands: Entry[];
   options: Entry[];
 }
 
-/** One line without quotes: it stands in a shell script. */
+/** One line without quotes, for a shell script. */
 const plain = (text: string) => text.split('\n')[0]!.replace(/['"`$\\:[\]]/g, '');
 
-/** The command and all below it. */
+/** The command and all of its subcommands. */
 export function nodesOf(command: Command, parent = ''): CommandNode[] {
   const path = `${parent} ${command.name()}`.trimStart();
   const help = command.createHelp();
@@ -40,7 +40,7 @@ export function nodesOf(command: Command, parent = ''): CommandNode[] {
 
 const words = (entries: readonly Entry[]) => entries.map(({ word }) => word).join(' ');
 
-/** Follows the words typed so far down the commands; where there are none to name, files are completed. */
+/** Follows the typed words down the commands; without candidates, files are completed. */
 function bash(nodes: readonly CommandNode[]): string {
   const cases = nodes.map(
     ({ path, commands, options }) =>

@@ -1,4 +1,4 @@
-/** `headrace import …`: marketplace imports, as a partner submits and follows them. */
+/** `headrace import …`: submits and follows marketplace imports. */
 
 import type { Command } from 'commander';
 import { importPath, listRecords } from '../../../../api/client/client.ts';

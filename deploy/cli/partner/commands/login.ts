@@ -1,4 +1,4 @@
-/** `headrace login`: asks for the keys, tries them, and keeps them in a profile. */
+/** `headrace login`: asks for the keys, checks them, and saves them in a profile. */
 
 import { text as readAll } from 'node:stream/consumers';
 import type { Command } from 'commander';
@@ -19,7 +19,7 @@ import { addCommand } from '../subcommands.ts';
 
 const DEFAULT_PROFILE = 'default';
 const asked: SettingName[] = ['api_url', 'api_key', 'storage_url'];
-/** Asked for only by those who upload. */
+/** Needed only for uploads. */
 const askedForStorage: SettingName[] = settingNames.filter(
   (name) => name.startsWith('storage_') && name !== 'storage_url',
 );
@@ -43,7 +43,7 @@ async function ask(name: SettingName, previous: string | undefined, signal: Abor
   return answer?.trim() ?? '';
 }
 
-/** What `headrace admin partner create --json` prints; or the API key alone. */
+/** The output of `headrace admin partner create --json`, or just the API key. */
 function readIssued(input: string): Settings {
   if (!input.trimStart().startsWith('{')) return { api_key: input.trim() };
   try {

@@ -1,4 +1,4 @@
-/** `headrace privacy …`: requests of people about their devices, as a partner makes them. */
+/** `headrace privacy …`: a partner's privacy requests. */
 import { writeFile } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
 import { listRecords, privacyPath } from '../../../../api/client/client.ts';
@@ -32,13 +32,13 @@ const failed = (code: string, message: string) => new CommandError(exitCodes.fai
 
 function subjectsOf(file: string | undefined, path: string | undefined) {
   if ((file === undefined) === (path === undefined))
-    throw usageError('expected a file of identifiers, or --path, and not both');
+    throw usageError('pass either a file of identifiers or --path');
   if (file === undefined) return { body: { file_path: path }, what: `the devices in ${path}` };
   const identifiers = identifiersIn(file, failed);
   if (identifiers.length > MAX_IDENTIFIERS)
     throw failed(
       'too_many_identifiers',
-      `more than ${plural(MAX_IDENTIFIERS, 'identifier')}: upload the file to your storage, and name it with --path`,
+      `more than ${plural(MAX_IDENTIFIERS, 'identifier')}: upload the file to your storage, and pass it with --path`,
     );
   return { body: { identifiers }, what: plural(identifiers.length, 'identifier') };
 }
@@ -69,7 +69,11 @@ async function show(context: CommandContext, id: number, { follow: isFollowed, r
 }
 
 export function register(program: Command): void {
-  const group = addGroup(program, 'privacy', 'delete, return or restore what you have stored about devices');
+  const group = addGroup(
+    program,
+    'privacy',
+    'privacy requests: delete, return or restore your data about devices',
+  );
 
   withFollow(addCommand(group, 'request', 'queue a request about devices'), ...toItsEnd)
     .argument('[file]', identifiersArgument)
@@ -84,7 +88,7 @@ export function register(program: Command): void {
         if (type === 'delete')
           await confirmFirst(
             command,
-            'Permanently delete all your data about these devices, and keep them out?',
+            'Permanently delete all your data about these devices, and suppress them in later loads?',
           );
         const { body, what } = subjectsOf(file, path);
         const { data } = await context.api.change<{ request_id: number }>('POST', privacyPath, {
@@ -109,7 +113,7 @@ export function register(program: Command): void {
     );
 
   withFollow(
-    addCommand(group, 'show', 'show a privacy request; of an access request, what is stored'),
+    addCommand(group, 'show', 'show a privacy request, with the data found by an access request'),
     ...toItsEnd,
   )
     .argument('<id>', 'request_id', wholeNumber)

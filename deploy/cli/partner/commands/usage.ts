@@ -1,4 +1,4 @@
-/** `headrace usage`: what the partner may load, and what it has loaded. */
+/** `headrace usage`: the partner's quotas and usage. */
 
 import type { Command } from 'commander';
 import { usagePath } from '../../../../api/client/client.ts';

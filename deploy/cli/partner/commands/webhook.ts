@@ -1,4 +1,4 @@
-/** `headrace webhook …`: signed requests to a partner's URL when jobs end. */
+/** `headrace webhook …`: notifications at a partner's URL when jobs finish. */
 
 import { type Command, Option } from 'commander';
 import { listRecords, webhookPath } from '../../../../api/client/client.ts';

@@ -1,4 +1,4 @@
-/** `headrace whoami`: which service, partner, key and customer the commands act for. */
+/** `headrace whoami`: the service, partner, key and customer in use. */
 
 import type { Command } from 'commander';
 import { accountPath } from '../../../../api/client/client.ts';

@@ -1,4 +1,4 @@
-// Bundles the commands of partners into one file that needs nothing but Node. The API serves it at /cli. The same sources give the same bytes.
+// Bundles the commands of partners into one file that needs only Node. The API serves it at /cli. Reproducible: same sources, same bytes.
 import { createHash } from 'node:crypto';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 const oldestNode = engines.node.replace('>=', '');
 
-/** Node runs the file as CommonJS or as a module, depending on what lies beside it: this works in both. */
+/** Node runs the file as CommonJS or as a module, depending on the nearest package.json: this works in both. */
 const banner = `#!/usr/bin/env node
 // headrace: commands for partners. https://nodejs.org ${oldestNode} or newer is all it needs.
 ((require) => {`;
@@ -21,7 +21,7 @@ const footer = `})((() => {
   return process.getBuiltinModule('node:module').createRequire('file:///');
 })());`;
 
-/** What the licences of the bundled packages ask for: their names, copyright notices and texts, each text once. */
+/** Required by the licences of the bundled packages: names, copyright notices and texts, each text once. */
 function noticesOf(root, inputs) {
   const folders = inputs.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
   const named = new Map();
@@ -29,7 +29,7 @@ function noticesOf(root, inputs) {
     const { name, license } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
     const file = readdirSync(join(root, folder)).find((each) => /^licen[cs]e/i.test(each));
     const text = file ? readFileSync(join(root, folder, file), 'utf8').trim() : '';
-    // Of the Apache licence there are copies that differ in spaces.
+    // Copies of the Apache licence differ in white space.
     const key = license === 'Apache-2.0' ? license : text;
     const known = named.get(key) ?? { license, names: [], text };
     named.set(key, { ...known, names: [...known.names, name], text: known.text || text });
@@ -53,7 +53,7 @@ export async function buildCli(build, root, directory) {
     mainFields: ['module', 'main'],
     target: 'node20',
     minify: true,
-    // Their notices are at the end.
+    // Licence notices are appended at the end.
     legalComments: 'none',
     logLevel: 'error',
     metafile: true,

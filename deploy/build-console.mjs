@@ -1,4 +1,4 @@
-// Compiles the console to what a browser loads: hashed names, so that assets are cached for ever, and each file compressed once.
+// Compiles the console for browsers: hashed names, so that assets are cached for ever, and each file compressed once.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
@@ -20,7 +20,7 @@ function withHashes(page, { outputs }) {
   }, page);
 }
 
-/** Writes `index.html`, `assets/` and `maps/`; source maps are for those who debug, and are not served. */
+/** Writes `index.html`, `assets/` and `maps/`; source maps are for debugging, and are not served. */
 export async function buildConsole(build, root, directory) {
   const { outputFiles, metafile } = await build({
     absWorkingDir: root,

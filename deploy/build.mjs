@@ -1,5 +1,5 @@
-// Compiles the service, the console and the CLI of partners to JavaScript once for each state of its sources; later starts only compare file times and sizes.
-// A build is never modified, so a running process keeps its own while the sources are edited.
+// Compiles the service, the console and the CLI of partners to JavaScript, once per state of the sources; later starts only compare
+// file times and sizes. A build is never modified, so a running process keeps its own while the sources are edited.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -44,11 +44,11 @@ async function compile(directory) {
     platform: 'node',
     mainFields: ['module', 'main'],
     target: 'node20',
-    // Code that comes from a cache (code-cache.cjs) cannot import, only require.
+    // Cached code (code-cache.cjs) can only require, not import.
     supported: { 'dynamic-import': false },
     minifyWhitespace: true,
     minifySyntax: true,
-    // An uncaught error shows its whole line.
+    // Not minified to one line: an uncaught error prints its whole line.
     lineLimit: 160,
     sourcemap: true,
     sourcesContent: false,
@@ -83,7 +83,7 @@ export async function ensureBuilt() {
   try {
     renameSync(unfinished, directory);
   } catch (error) {
-    // Another process was faster.
+    // Another process has built it.
     if (!existsSync(directory)) throw error;
     rmSync(unfinished, { recursive: true, force: true });
   }

@@ -1,16 +1,16 @@
-// Keeps what V8 compiles of a build beside it: starting a process or a thread then costs half the CPU time. Node 20 has no such cache. One
-// that does not fit (another Node, other flags) is ignored and written again.
+// Stores V8's compile cache beside a build, which halves the CPU time of starting a process or a thread. Node 20 has no such cache. A
+// cache of another Node version or other flags is ignored and rewritten.
 const { mkdirSync, readFileSync, renameSync, writeFileSync } = require('node:fs');
 const Module = require('node:module');
 const { basename, dirname, join } = require('node:path');
 const { Script } = require('node:vm');
 const { threadId } = require('node:worker_threads');
 
-/** By then a service is up. */
+/** A service is up by then. */
 const WRITE_AFTER_MS = 3_000;
-/** Its command may not exist. */
+/** Exit code of a usage error: the command may not exist. */
 const USAGE_ERROR = 2;
-/** Each command runs another part of the same file. */
+/** One cache per command, because each runs a different part of the same file. */
 const [command] = /^[a-z]+$/.exec(process.argv[2] ?? '') ?? ['none'];
 const builds = join(dirname(__dirname), 'node_modules', '.cache', 'headrace');
 
@@ -29,7 +29,7 @@ function write(script, file) {
     writeFileSync(unfinished, script.createCachedData());
     renameSync(unfinished, file);
   } catch {
-    // The next process tries again.
+    // Ignored: the next process tries again.
   }
 }
 

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { ensureBuilt } from './build.mjs';
 
-// Otherwise the AWS SDK warns at every start that it will need Node 22 in 2027; package.json pins a version that does not.
+// Silences the AWS SDK's warning that it will need Node 22 in 2027; package.json pins a version that does not.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
 
 async function built() {

@@ -1,4 +1,4 @@
-/** The command line that partners install: their commands alone. deploy/build-cli.mjs bundles it into one file. */
+/** The command line that partners install, with only their commands. deploy/build-cli.mjs bundles it into one file. */
 import { endSilentlyOnClosedPipe, printLines } from '../pipeline/runtime/terminal.ts';
 import type { Register } from './cli/commands.ts';
 import { createProgram } from './cli/program.ts';
@@ -6,7 +6,7 @@ import { createProgram } from './cli/program.ts';
 /** Set by deploy/build-cli.mjs. */
 declare const PARTNER_COMMANDS: readonly string[];
 
-// Otherwise the AWS SDK warns that it will need Node 22 in 2027; package.json pins a version that does not.
+// Silences the AWS SDK's warning that it will need Node 22 in 2027; package.json pins a version that does not.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
 
 async function main(): Promise<void> {

@@ -1,4 +1,4 @@
-/** `headrace demo`, which is what `npm start` runs: starts the whole service, creates a partner and loads sample files. */
+/** `headrace demo`, run by `npm start`: starts the whole service, creates a partner and loads sample files. */
 import { audiencePath, importPath } from '../../api/client/client.ts';
 import { endSilentlyOnClosedPipe } from '../../pipeline/runtime/terminal.ts';
 import {
@@ -27,7 +27,7 @@ import {
 import { marketplaceSample } from './samples.ts';
 import { createScreen, type Screen } from './screen.ts';
 
-/** Loaded at the first start, and kept: the next start shows the same audience. */
+/** Loads the samples at the first start; later starts show the same audience. */
 async function ensureLoaded(
   stack: Stack,
   partner: DemoPartner,
@@ -68,7 +68,7 @@ function showAddresses({ addresses, folder }: Stack, partner: DemoPartner | unde
   ]);
 }
 
-/** curl signs requests for S3, so no other tool is needed; older versions of it lack the header. */
+/** curl can sign S3 requests, so no other tool is needed; older versions omit the header. */
 function uploadCommand({ s3 }: DemoPartner, endpoint: string, file: string): string {
   const bucket = endpoint ? `${endpoint}/${s3.bucket}` : `https://${s3.bucket}.s3.${s3.region}.amazonaws.com`;
   const keys = `--user '${s3.access_key_id}:${s3.secret_access_key}'`;
@@ -76,7 +76,7 @@ function uploadCommand({ s3 }: DemoPartner, endpoint: string, file: string): str
   return `curl -sf ${signed} -T ${file} ${bucket}/${s3.prefix}${file}`;
 }
 
-/** Printed without a frame, so that they can be copied. */
+/** Prints commands without a frame, so that they can be copied. */
 function showCommands(
   { folder, addresses }: Stack,
   partner: DemoPartner,
@@ -91,12 +91,12 @@ function showCommands(
   screen.plain([
     '# list the last imports',
     `curl -s ${key} ${url}${importPath}`,
-    '# show the audience, and what it is composed of',
+    '# show the audience, and its composition report',
     `curl -s ${key} ${url}${audiencePath}/${audience_id}`,
     `curl -s ${key} ${url}${audiencePath}/${audience_id}/composition`,
     '# queue another import',
     post({ file_path: marketplaceSample.path, key_type: 1 }, importPath),
-    '# upload a file of your own (rows such as 8f9bb0d5-5b0c-4e2b-9c1d-2f6c1f0e7a11,visit), and load it as an audience',
+    '# upload your own file (rows such as 8f9bb0d5-5b0c-4e2b-9c1d-2f6c1f0e7a11,visit), and load it as an audience',
     uploadCommand(partner, addresses.s3.endpoint, 'visitors.csv'),
     post({ name: 'My visitors', file_path: 'visitors.csv' }, audiencePath),
     `# the audience’s report in the console, signed in as its customer, ${CUSTOMER}`,
@@ -104,7 +104,7 @@ function showCommands(
   ]);
 }
 
-/** Brings partner and samples, and shows how to use them. */
+/** Creates the partner, loads the samples, and shows how to use them. */
 async function present(stack: Stack, screen: Screen, signal: AbortSignal): Promise<void> {
   const { partner, made } = await demoPartner(stack, apiUrl(stack.folder));
   screen.step(
@@ -130,7 +130,7 @@ export async function demo(options: UpOptions): Promise<void> {
   const stack = await startStack(options, screen.step, signal);
   try {
     screen.done(`up after ${((Date.now() - since) / 1000).toFixed(1)} s`);
-    // In another terminal, the samples may be loading at this moment.
+    // The samples may still be loading in another terminal.
     if (others?.pid === undefined) await present(stack, screen, signal);
     else showAddresses(stack, stack.folder.state.demo as DemoPartner | undefined, screen);
     if (others) screen.close(howToStop(others, options.state));

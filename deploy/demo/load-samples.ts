@@ -1,4 +1,4 @@
-/** Uploads the samples with the partner's own storage keys and loads them: attributes first, then the customer's audiences. */
+/** Uploads the samples with the partner's storage keys and loads them: attributes first, then the customer's audiences. */
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { type ApiClient, audiencePath, importPath } from '../../api/client/client.ts';
 import { plural } from '../../api/client/format.ts';
@@ -46,7 +46,7 @@ async function uploadSamples(
   }
 }
 
-/** Submits a load and follows the record at the returned path. False if the load was refused or failed. */
+/** Submits a load and follows the record at the returned path. Returns false if the load was refused or failed. */
 async function submitAndFollow(
   { api, screen, signal }: Environment,
   title: string,
@@ -85,13 +85,13 @@ async function submitAndFollow(
 
 async function loadAudience({ name, loads }: DemoAudience, environment: Environment): Promise<DemoReport> {
   const { api } = environment;
-  // An interrupted start may have created it: then append the missing files.
+  // If an interrupted start has created it, append the missing files.
   let report: DemoReport | undefined = (await api.get<Audience[]>(audiencePath)).data.find(
     (audience) => audience.name === name,
   );
   const create = async (file_path: string) => {
     report = (await api.change<DemoReport>('POST', audiencePath, { name, file_path })).data;
-    // The first load has the audience's number.
+    // The first load has the id of its audience.
     return `${audiencePath}/${report.audience_id}/loads/${report.audience_id}`;
   };
   const append = async (audience: number, file_path: string) =>

@@ -26,7 +26,7 @@ export interface DemoPartner {
     readonly access_key_id: string;
     readonly secret_access_key: string;
   };
-  /** Once the samples are loaded: the audience to look at. */
+  /** The audience to show, once the samples are loaded. */
   readonly audience?: DemoReport;
 }
 
@@ -56,7 +56,7 @@ export async function demoPartner(
   apiUrl: string,
 ): Promise<{ partner: DemoPartner; made: boolean }> {
   const known = folder.state.demo as DemoPartner | undefined;
-  // The database may have been replaced since the last start: then the key is unknown.
+  // The key is unknown if the database was replaced since the last start.
   if (known && (await tryGet(apiOf(apiUrl, known), importPath))) return { partner: known, made: false };
   const config = parseConfig(serviceEnvironment(folder, process.env));
   const mongo = await connectMongo(config);
@@ -85,7 +85,7 @@ export async function demoPartner(
   }
 }
 
-/** A token of the demo's customer, as the partner's own site would sign it. */
+/** A token for the demo's customer, as the partner's own site would sign it. */
 export function customerToken({ folder }: Stack, { token_key }: DemoPartner): Promise<string> {
   const config = parseConfig(serviceEnvironment(folder, process.env));
   return signUserToken(token_key, CUSTOMER, '1d', config);

@@ -1,13 +1,13 @@
 /**
- * Sample files: the same at every start, so that the expected counts are known. Devices are numbers: those below MARKETPLACE are
- * in the marketplace, those from SHOP on visit a shop, and the ones in between do both.
+ * Sample files: deterministic, so that the expected counts are known. Devices are numbers: those below MARKETPLACE are in the
+ * marketplace, those from SHOP on visit a shop, and those in between do both.
  */
 import { createHash } from 'node:crypto';
 
 export interface Sample {
   readonly path: string;
   readonly text: string;
-  /** Rows that can be loaded, and their distinct devices. */
+  /** Valid rows, and their distinct devices. */
   readonly rows: number;
   readonly rejected: number;
   readonly devices: ReadonlySet<number>;
@@ -16,7 +16,7 @@ export interface Sample {
 interface DemoAttribute {
   readonly foreignKey: string;
   readonly name: string;
-  /** The share of it in per cent: among devices that do not visit the shop, and among those that do. */
+  /** The attribute's share in per cent, among devices that do not visit the shop and among those that do. */
   readonly elsewhere: number;
   readonly inShop: number;
 }
@@ -48,7 +48,7 @@ export const attributes = [
 ];
 
 const hash = (...words: (string | number)[]) => createHash('md5').update(words.join(' ')).digest();
-/** A number below 100 that depends on the words alone. */
+/** A number below 100, determined by the words. */
 const dice = (...words: (string | number)[]) => hash(...words).readUInt32BE() % 100;
 
 function deviceId(number: number): string {
@@ -92,7 +92,7 @@ function eventOf(device: number, week: number): string {
   return number < 24 ? 'newsletter_sign_up' : 'visit';
 }
 
-/** Every week brings devices of earlier weeks and new ones; the third has rows that cannot be read. */
+/** Every week has new devices and devices of earlier weeks; the third week has invalid rows. */
 function visitorsOf(week: number): Sample {
   const visits = range(SHOP, SHOP + VISITORS * (0.4 + 0.15 * week)).filter(
     (device) => dice('visits', device, week) < 32,

@@ -1,7 +1,7 @@
 /**
- * `npm run check:dependencies`: fails on production dependencies that are known to be vulnerable or are unmaintained, as far as the
- * registry answers, on packages without integrity, on install scripts and licences that nobody has reviewed, and on a list of licences
- * that is out of date. What the registry does not answer is said; `--strict` fails for it, too. `--write` writes the list of licences.
+ * `npm run check:dependencies`: fails on vulnerable or unmaintained production dependencies, packages without integrity, unreviewed
+ * install scripts and licences, and an outdated list of licences. What the registry does not answer is reported as not known;
+ * `--strict` fails on that, too. `--write` writes the list of licences.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import packageJson from '../../package.json' with { type: 'json' };

@@ -1,4 +1,4 @@
-/** The licences of everything that runs in production, as a page under deploy/. */
+/** The licences of all production dependencies, as a page under deploy/. */
 import type { LockedPackage } from './lock-file.ts';
 import { allowedLicences } from './reviewed.ts';
 
@@ -11,7 +11,7 @@ function production(packages: LockedPackage[]): LockedPackage[] {
   return [...byId].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each);
 }
 
-/** `(MIT OR CC0-1.0)` leaves a choice; of `A AND B` both must be allowed. */
+/** `(MIT OR CC0-1.0)`: one must be allowed; `A AND B`: both. */
 const isAllowed = (licence: string): boolean =>
   licence
     .replace(/^\(|\)$/g, '')

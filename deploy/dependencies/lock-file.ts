@@ -1,10 +1,10 @@
-/** What package-lock.json says about each package, and what must hold for all of them. */
+/** Reads and checks package-lock.json. */
 import { readFileSync } from 'node:fs';
 import { installScripts } from './reviewed.ts';
 
 export interface Findings {
   problems: string[];
-  /** What could not be found out, and why. */
+  /** What could not be determined, and why. */
   unknown: string[];
 }
 
@@ -67,8 +67,8 @@ export const readLockFile = (): LockedPackage[] =>
 const nameOf = ({ name, version }: LockedPackage) => `${name}@${version}`;
 
 /**
- * Without a hash, npm installs whatever the registry gives. A `resolved` would tie everybody to one registry. Builds of development tools
- * for other platforms may be missing in the registry that the lock file was written with, so their hashes are unknown.
+ * Without a hash, npm would install anything that the registry serves. `resolved` would tie all users to one registry. The registry that
+ * the lock file was written with may lack builds of development tools for other platforms, so their hashes are unknown.
  */
 export function checkIntegrity(packages: LockedPackage[]): Findings {
   const lacking = packages.filter(({ integrity }) => !integrity?.startsWith('sha512-'));
@@ -92,11 +92,11 @@ export function checkIntegrity(packages: LockedPackage[]): Findings {
   };
 }
 
-/** Install scripts run with the user's rights. None is needed here. */
+/** Install scripts would run with the user's rights. None is needed. */
 export function scriptProblems(packages: LockedPackage[], npmrc: string): string[] {
   const found = new Set(packages.filter((each) => each.hasInstallScript).map(({ name }) => name));
   return [
-    ...(/^ignore-scripts=true$/m.test(npmrc) ? [] : ['.npmrc does not say ignore-scripts=true']),
+    ...(/^ignore-scripts=true$/m.test(npmrc) ? [] : ['.npmrc lacks ignore-scripts=true']),
     ...[...found]
       .filter((name) => !(name in installScripts))
       .map((name) => `${name} has an install script: review it`),

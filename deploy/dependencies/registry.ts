@@ -1,4 +1,4 @@
-/** What the registry knows about production dependencies: advisories, deprecations, the last release. */
+/** Checks production dependencies against the registry: advisories, deprecations, the last release. */
 import { execFile } from 'node:child_process';
 import { inParallel } from '../../pipeline/runtime/in-parallel.ts';
 import type { Findings, LockedPackage } from './lock-file.ts';
@@ -12,7 +12,7 @@ const MAX_YEARS = 2;
 
 interface Metadata {
   'dist-tags': { latest: string };
-  /** When each version was released; only in the long form. A mirror may have the time at which it got the version. */
+  /** Release times; only in the full metadata. A mirror may have the time at which it fetched the version. */
   time?: Record<string, string>;
   versions: Record<string, { deprecated?: string }>;
 }
@@ -26,7 +26,7 @@ async function metadataOf(registry: string, name: string, withTimes: boolean): P
   return (await response.json()) as Metadata;
 }
 
-/** Deprecated packages, and direct dependencies without a release for long. */
+/** Finds deprecated packages, and direct dependencies without a recent release. */
 export async function findUnmaintained(
   registry: string,
   packages: LockedPackage[],
@@ -66,7 +66,7 @@ interface AuditReport {
   vulnerabilities?: Record<string, { name: string; via: (Advisory | string)[] }>;
 }
 
-/** What `npm audit --json` has printed. Each advisory once, by the package that it is about. */
+/** Parses the output of `npm audit --json`. Each advisory once, by its package. */
 export function readAudit(output: string): Findings {
   let report: AuditReport;
   try {
@@ -92,7 +92,7 @@ export function readAudit(output: string): Findings {
 const npm = (...args: string[]) =>
   new Promise<string>((resolve) => {
     const cwd = new URL('../..', import.meta.url);
-    // It ends with 1 when it has found something: what it says counts.
+    // Exits with 1 on findings, so only the output counts.
     execFile('npm', args, { cwd, maxBuffer: 64 << 20, timeout: 4 * ANSWER_MS }, (_, stdout) =>
       resolve(stdout),
     );

@@ -1,19 +1,19 @@
-/** What the check of dependencies lets pass, and why. */
+/** Exceptions from the check of dependencies, with reasons. */
 
-/** Production dependencies that are deprecated, or have had no release for long. */
+/** Production dependencies that are deprecated or without a recent release. */
 export const unmaintained: Readonly<Record<string, string>> = {
   kafkajs:
-    'No release since 2023. It works with Kafka 4; its known faults are patched in pipeline/kafka/patched-kafkajs.ts and tested, and it is used by pipeline/kafka alone.',
+    'No release since 2023. It works with Kafka 4; its known faults are patched in pipeline/kafka/patched-kafkajs.ts and tested, and only pipeline/kafka uses it.',
 };
 
-/** Known vulnerabilities that do not concern this service, by advisory. */
+/** Known vulnerabilities that do not affect this service, by advisory. */
 export const harmless: Readonly<Record<string, string>> = {};
 
-/** Packages with install scripts. `.npmrc` runs none of them; this is what each would have done. */
+/** Packages with install scripts, and what each script does. `.npmrc` disables all of them. */
 export const installScripts: Readonly<Record<string, string>> = {
   '@scarf/scarf': 'Reports the installation to its maker.',
   'cpu-features': 'Compiles an optional addon of ssh2.',
-  esbuild: 'Replaces a launcher by the binary, which is started directly as well.',
+  esbuild: 'Replaces a launcher with the binary, which can also be started directly.',
   protobufjs: 'Warns of version ranges.',
   ssh2: 'Compiles an optional addon; the JavaScript does the same.',
 };

@@ -2,15 +2,15 @@
 export interface ServerAddresses {
   readonly kafkaBrokers: readonly string[];
   readonly mongoUrl: string;
-  /** Of a secure stack: the settings of its logins. */
+  /** Secure stacks only: the settings to log in. */
   readonly logins?: Readonly<Record<string, string>>;
-  /** Of our topics; set if we run more than one broker. */
+  /** The topics' replication factor; set if we run more than one broker. */
   readonly replicationFactor?: number;
   readonly s3: {
     readonly endpoint: string;
     readonly region: string;
     readonly bucket: string;
-    /** Empty: the credentials that the AWS SDK finds. */
+    /** Empty: the AWS SDK finds the credentials. */
     readonly accessKeyId: string;
     readonly secretAccessKey: string;
     readonly issuer: string;

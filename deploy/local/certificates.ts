@@ -1,14 +1,14 @@
-/** Certificates of a CA of our own, made with openssl: for the servers of a secure stack and for their clients. */
+/** Certificates of our own CA, made with openssl, for the servers and clients of a secure stack. */
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runTool } from './child.ts';
 
 export interface Signed {
-  /** Of the files: `<name>.crt` and `<name>.key`, and `<name>.pem` with both, as mongod and Kafka read them. */
+  /** Of the files: `<name>.crt` and `<name>.key`, and `<name>.pem` with both, for mongod and Kafka. */
   readonly name: string;
-  /** The CN, by which Kafka knows who it is. */
+  /** The CN, which Kafka maps to a user. */
   readonly subject: string;
-  /** Below 0: it has expired. */
+  /** Lifetime; below 0: expired. */
   readonly days?: number;
 }
 
@@ -53,7 +53,7 @@ export async function signCertificate(
   });
 }
 
-/** In a new folder, all of them or none: it is renamed when it is complete. */
+/** Creates the folder atomically: it is renamed when complete. */
 export async function ensureCertificates(directory: string, wanted: readonly Signed[]): Promise<void> {
   if (existsSync(directory)) return;
   const unfinished = `${directory}.unfinished`;

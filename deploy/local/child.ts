@@ -1,4 +1,4 @@
-/** Child processes: servers, which keep running after us, and tools, which do not. */
+/** Child processes: servers, which outlive us, and tools, which do not. */
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
 import type { Environment } from './addresses.ts';
@@ -6,7 +6,7 @@ import { identify, isRunning, type ProcessIdentity, signal as sendSignal } from 
 import { StartError } from './start-error.ts';
 import { poll } from './wait.ts';
 
-/** In a session of its own, so that Ctrl-C reaches only us, and we stop the servers in order. */
+/** Starts a process in its own session, so that Ctrl-C reaches only us, and we stop the servers in order. */
 export function startDetached(
   command: string,
   args: readonly string[],

@@ -1,4 +1,4 @@
-/** Starts Kafka, mongod and S3 in containers. Data is in a named volume for each, so that a container can be replaced at any time. */
+/** Starts Kafka, mongod and S3 in containers. Each keeps its data in a named volume, so that containers can be replaced at any time. */
 import { appendFileSync } from 'node:fs';
 import type { GenericContainer } from 'testcontainers';
 import { arrivedText, reportArrival } from './cache.ts';
@@ -86,14 +86,14 @@ export function describeContainer(
     );
 }
 
-/** What the engine reports about a layer. */
+/** The engine's progress report about a layer. */
 interface PullProgress {
   id?: string;
   status?: string;
   progressDetail?: { current?: number; total?: number };
 }
 
-/** Fails if the registry does not give one. */
+/** Fails if an image cannot be pulled. */
 export async function pullImages(names: readonly ServerName[], report: Report): Promise<void> {
   const docker = await engine();
   const pull = async (image: string) => {
@@ -127,7 +127,7 @@ export async function pullImages(names: readonly ServerName[], report: Report): 
   await Promise.all([...new Set(names.map(kindOf))].map((kind) => pull(images[kind])));
 }
 
-/** Keeps its log, because the next container begins a new one. */
+/** Saves the log, because the next container begins a new one. */
 async function removeOld(folder: StateFolder, name: ServerName): Promise<void> {
   const container = containerName(folder, name);
   if ((await inspect(container)) === undefined) return;
@@ -136,7 +136,7 @@ async function removeOld(folder: StateFolder, name: ServerName): Promise<void> {
   await docker.getContainer(container).remove({ force: true, v: true }).catch(ignoreMissing);
 }
 
-/** An engine that runs elsewhere publishes the ports there. It takes a port before the server inside answers. */
+/** A remote engine publishes the ports on its own machine. A local engine binds a port before the server inside answers. */
 const PUBLISHED_MS = 5_000;
 
 async function waitUntilReady(
@@ -173,7 +173,7 @@ async function startOnce(
   folder.save();
   run.started.add(name);
   try {
-    // Not its own check of the ports: inside a container it asks at the gateway of the bridge, where nothing is published.
+    // Not testcontainers' check of the ports: inside a container it asks the gateway of the bridge, where nothing is published.
     const described = describeContainer(GenericContainer, folder, name, cacheGb);
     await described.withWaitStrategy(Wait.forAll([])).withAutoCleanup(false).start();
   } catch (error) {
@@ -190,7 +190,7 @@ async function startOnce(
   if (outcome === 'elsewhere')
     throw new StartError(
       'engine_elsewhere',
-      `${name} runs in the container ${container}, but its port is not published on 127.0.0.1 of this machine: the Docker engine runs elsewhere. In a dev container, give it an engine of its own (docker-in-docker) or the network of its host; or set HEADRACE_SERVERS=local to start local processes, or HEADRACE_KAFKA_BROKERS, HEADRACE_MONGO_URL and HEADRACE_S3_ENDPOINT to servers of your own.`,
+      `${name} runs in the container ${container}, but its port is not published on 127.0.0.1 of this machine: the Docker engine runs elsewhere. In a dev container, use docker-in-docker or the network of the host; or set HEADRACE_SERVERS=local to start local processes, or HEADRACE_KAFKA_BROKERS, HEADRACE_MONGO_URL and HEADRACE_S3_ENDPOINT to your own servers.`,
     );
   const exited = `exited during startup with code ${(await inspect(container))?.ExitCode}`;
   const what = outcome === 'died' ? exited : `was not ready within ${startable.deadlineMs / 1000} s`;
@@ -223,7 +223,7 @@ export async function startContainer(
         `${name} is ready on port ${folder.state.ports[name]} after ${seconds} s (container ${container})`,
       );
     }
-    // The port was free when we checked, and in use when the engine bound it.
+    // Another process took the port between our check and the engine's bind.
     await settlePorts(run, startable.ports, true);
   }
   throw portWasTaken(name);

@@ -1,4 +1,4 @@
-/** The Docker engine, and the containers of a stack: their names, states and logs, how they stop and how they are removed. */
+/** The Docker engine, and the containers of a stack: names, states, logs, stopping and removal. */
 import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { homedir } from 'node:os';
@@ -10,7 +10,7 @@ import { StartError } from './start-error.ts';
 import type { StateFolder } from './state.ts';
 import { runningProcess } from './supervise.ts';
 
-/** A development dependency: an installation without it cannot use Docker. */
+/** A development dependency: production installations cannot use Docker. */
 export async function testcontainers(): Promise<typeof import('testcontainers') | undefined> {
   return import('testcontainers').catch(() => undefined);
 }
@@ -49,11 +49,11 @@ export async function engine(): Promise<Docker> {
       'no_testcontainers',
       'the containers of this state folder need the package testcontainers: run npm ci',
     );
-  // testcontainers would look for other engines than the one that DOCKER_HOST names.
+  // testcontainers would also look for engines other than DOCKER_HOST.
   if (!(await dockerAnswers()))
     throw new StartError(
       'no_docker',
-      'no Docker engine responds, but the servers of this state folder run in its containers: start the engine and repeat the command',
+      'no Docker engine responds, but the servers of this state folder run in containers: start the engine and repeat the command',
     );
   connected = (await library.getContainerRuntimeClient()).container.dockerode;
   return connected;
@@ -84,7 +84,7 @@ export async function isUp(folder: StateFolder, name: ProcessName): Promise<bool
   return runningProcess(folder, name) !== undefined;
 }
 
-/** What a container has written, without the header of eight bytes before each part. */
+/** The log of a container, without the 8-byte header of each frame. */
 export async function logOf(container: string, tail?: number): Promise<string> {
   const options = { follow: false, stdout: true, stderr: true, ...(tail ? { tail } : {}) } as const;
   const all = await (await engine()).getContainer(container).logs(options);

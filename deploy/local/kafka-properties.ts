@@ -7,13 +7,13 @@ export interface BrokerAt {
   /** The ports of all controllers, by node. */
   readonly controllers: readonly number[];
   readonly logs: string;
-  /** Of a secure stack: the port for clients with certificates, and the settings of its listeners. */
+  /** Secure stacks only: the port for clients with certificates, and the settings of the listeners. */
   readonly secure?: { readonly sslPort: number; readonly settings: Readonly<Record<string, string>> };
 }
 
 /**
- * For clusters only: fast failover, and leaders that return to their preferred brokers. All brokers are stopped together, so none
- * can hand its partitions over: the last one would wait for a quorum that is gone.
+ * For clusters only: fast failover, and leaders that return to their preferred brokers. No controlled shutdown: all brokers stop
+ * together, and the last one would wait for a lost quorum.
  */
 const ofCluster = {
   'controlled.shutdown.enable': false,
@@ -54,7 +54,7 @@ export function kafkaSettings(at: BrokerAt): Record<string, string | number | bo
     'share.coordinator.state.topic.num.partitions': 1,
     'share.coordinator.state.topic.replication.factor': replicas,
     'share.coordinator.state.topic.min.isr': inSync,
-    // With one process in a group, waiting for more members only delays the start.
+    // With one process per group, waiting for more members only delays the start.
     'group.initial.rebalance.delay.ms': 0,
     // Lets HEADRACE_SESSION_TIMEOUT_MS be shorter than the default minimum of 6 s.
     'group.min.session.timeout.ms': 1_000,

@@ -91,9 +91,8 @@ function brokerAt({ state }: StateFolder, name: BrokerName) {
 }
 
 /**
- * An archive of the classes that a broker loads, which the JVM maps at every start instead of loading them again: a broker then takes a
- * third less CPU time to start. The first start of all makes it with a broker that runs for a moment, under a temporary name: a JVM dies
- * on a partial archive.
+ * Class data sharing: the JVM maps an archive of the classes that a broker loads, which saves a third of the CPU time of a start. The
+ * very first start creates it with a short-lived broker, under a temporary name, because a JVM crashes on a partial archive.
  */
 async function makeClassArchive(kafka: string, archive: string): Promise<void> {
   const folder = mkdtempSync(join(kafka, 'archive-'));
@@ -116,7 +115,7 @@ async function makeClassArchive(kafka: string, archive: string): Promise<void> {
   }
 }
 
-/** The option of the JVM; none where there is no archive and none can be made: a broker starts without, too. */
+/** JVM options. Empty if the archive cannot be created: a broker starts without it, too. */
 async function classSharing(kafka: string): Promise<string[]> {
   const archive = join(kafka, 'broker-classes.jsa');
   const makeOnce = async () => {
@@ -128,7 +127,7 @@ async function classSharing(kafka: string): Promise<string[]> {
 
 const javaOptions = [
   '-XX:+UseSerialGC',
-  // Of the four seconds of CPU that a broker took for 4 M rows, the optimising compiler took two.
+  // No C2: of the four seconds of CPU that a broker took for 4 M rows, the optimising compiler took two.
   '-XX:TieredStopAtLevel=1',
   '-XX:+ExitOnOutOfMemoryError',
   '-Djava.awt.headless=true',

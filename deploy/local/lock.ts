@@ -29,7 +29,7 @@ export function holderOf(path: string): ProcessIdentity | undefined {
   }
 }
 
-/** Removing a dead holder's file needs a lock itself: of two processes that remove it, the second could remove the new lock of the first. */
+/** Removing a dead holder's file needs a lock itself: otherwise, of two processes, the second could remove the new lock of the first. */
 function removeDeadHolder(path: string): void {
   const stealing = `${path}.stealing`;
   if (createExclusively(stealing)) {

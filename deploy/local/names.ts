@@ -12,7 +12,7 @@ export type ServerKind = 'kafka' | 'mongod' | 's3';
 export const stopOrder = [['api'], ['pipeline'], brokerNames, ['s3'], memberNames] as const;
 export type ProcessName = (typeof stopOrder)[number][number];
 
-/** Two would be less available than one: a majority of two is both. */
+/** Not two: a majority of two is both, which is less available than one. */
 export const clusterSizes = [1, 3] as const;
 export type ClusterSize = (typeof clusterSizes)[number];
 

@@ -29,7 +29,7 @@ export type Ports = Record<PortName, number>;
 /** Any free port for each. */
 export const anyPorts = Object.fromEntries(Object.keys(defaultPorts).map((name) => [name, 0])) as Ports;
 
-/** Tests by binding the port for a moment. */
+/** Binds the port for a moment. */
 export function canBind(port: number, host: string): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
@@ -74,10 +74,10 @@ export async function choosePort(
   return anyFreePort(taken);
 }
 
-/** A port that was asked for explicitly: this one, or none. */
+/** An explicitly requested port. */
 interface ExactPort {
   readonly port: number;
-  /** The option or variable that asks for it. */
+  /** The option or variable that requests it. */
   readonly from: string;
 }
 export type ExactPorts = Partial<Record<PortName, ExactPort>>;

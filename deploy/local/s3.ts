@@ -1,4 +1,4 @@
-/** An S3 server on the file system: versitygw, which has users of its own, so that partners get real credentials. */
+/** An S3 server on the file system: versitygw, which has its own users, so that partners get real credentials. */
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Download } from './cache.ts';
@@ -46,7 +46,7 @@ export function s3Server(home: () => Promise<string>): Startable {
     async prepare(folder) {
       const files = join(folder.data('s3'), 'files');
       const users = join(folder.data('s3'), 'users');
-      // Not in file attributes, where a bucket policy is limited to 4 KiB, enough for seven partners.
+      // File attributes would limit a bucket policy to 4 KiB, enough for seven partners.
       const metadata = join(folder.data('s3'), 'metadata');
       for (const directory of [files, users, metadata])
         mkdirSync(directory, { recursive: true, mode: 0o700 });

@@ -1,4 +1,4 @@
-/** A stack with TLS and logins, as in a deployment: its users, and the settings of servers and service. */
+/** A stack with TLS and logins, as in a deployment: users, and the settings of the servers and the service. */
 import { createHmac, generateKeyPairSync, pbkdf2Sync, randomBytes } from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,13 +6,13 @@ import { pathToFileURL } from 'node:url';
 import { ensureCertificates } from './certificates.ts';
 import type { StateFolder } from './state.ts';
 
-/** The first may do everything, and is who we are; the others may do what they are granted. */
+/** The first is ours, with all rights; the others have only granted rights. */
 export const users = ['headrace', 'api', 'pipeline', 'operator'] as const;
 export const [superUser] = users;
 const serverName = 'headrace-server';
 const clientName = 'headrace-client';
 
-/** The mechanisms that keep salted passwords, with their hash and its length. */
+/** SCRAM mechanisms, with their hash and its length. */
 const scram = { 'SCRAM-SHA-256': ['sha256', 32], 'SCRAM-SHA-512': ['sha512', 64] } as const;
 const ITERATIONS = 4_096;
 
@@ -23,7 +23,7 @@ export function passwordOf({ state }: StateFolder, user: string): string {
   return createHmac('sha256', state.secrets.passwords).update(user).digest('base64url');
 }
 
-/** Tokens for OAUTHBEARER are those that are signed with the key in tls/tokens.json, for this audience. */
+/** The audience of OAUTHBEARER tokens, which the key in tls/tokens.json signs. */
 export const tokenAudience = 'headrace-kafka';
 const jwksUrl = (folder: StateFolder) => pathToFileURL(inFolder(folder, 'jwks.json')).href;
 
@@ -41,7 +41,7 @@ export async function prepareSecurity(folder: StateFolder): Promise<void> {
     { name: 'server', subject: serverName },
     { name: 'client', subject: clientName },
   ]);
-  // By this the members of a replica set know each other.
+  // Authenticates the members of a replica set to each other.
   const keyFile = inFolder(folder, 'members.key');
   if (existsSync(keyFile)) return;
   makeTokenKey(folder);
@@ -49,8 +49,8 @@ export async function prepareSecurity(folder: StateFolder): Promise<void> {
 }
 
 /**
- * Clients log in with a password (SASL_SSL), or with a certificate on a port of its own (SSL), as the brokers do among themselves. Nobody
- * may do anything that he is not granted.
+ * Clients log in with a password (SASL_SSL), or with a certificate on a separate port (SSL), which brokers use among themselves. Rights
+ * are denied unless granted.
  */
 export function secureKafkaSettings(folder: StateFolder): Record<string, string> {
   const trusted = [`User:${superUser}`, `User:CN=${serverName}`, `User:CN=${clientName}`];
@@ -81,14 +81,14 @@ function loginModules(folder: StateFolder): Record<string, string> {
     [`${listener('scram-sha-512')}.sasl.jaas.config`]: scramModule,
     [`${listener('oauthbearer')}.sasl.jaas.config`]: `${modules}.oauthbearer.OAuthBearerLoginModule required;`,
     [`${listener('oauthbearer')}.sasl.server.callback.handler.class`]: `${modules}.oauthbearer.OAuthBearerValidatorCallbackHandler`,
-    // The default of a broker does not check signatures.
+    // The broker's default validator does not check signatures.
     'sasl.oauthbearer.jwt.validator.class': `${modules}.oauthbearer.BrokerJwtValidator`,
     'sasl.oauthbearer.jwks.endpoint.url': jwksUrl(folder),
     'sasl.oauthbearer.expected.audience': tokenAudience,
   };
 }
 
-/** For the formatting of a broker. Salted, because the arguments of a process can be read by others. */
+/** For formatting a broker's storage. Salted hashes, because other users can read the arguments of a process. */
 export function scramArguments(folder: StateFolder): string[] {
   const mechanisms = Object.entries(scram);
   const credential = (user: string, [mechanism, [hash, length]]: (typeof mechanisms)[number]) => {

@@ -33,10 +33,10 @@ import { needJava, needTool } from './tools.ts';
 
 export interface ServerOptions {
   readonly env: Environment;
-  /** Default: the size that the data was made for, or one broker and one member. */
+  /** Default: the size that the data was created with, or one broker and one member. */
   readonly brokers?: ClusterSize;
   readonly members?: ClusterSize;
-  /** With TLS and logins. Default: as the data was made. */
+  /** With TLS and logins. Default: as the data was created. */
   readonly secure?: boolean;
   readonly mongodCacheGb?: number;
   /** The ports that brokers advertise, if these are not the ones they listen on. */
@@ -88,7 +88,7 @@ function s3Address(env: Environment, given: boolean, folder: StateFolder): Serve
 
 const isMember = (name: ServerName): name is MemberName => memberNames.includes(name as MemberName);
 
-/** The first failure aborts the others, and is the one that is reported. */
+/** The first failure aborts the others, and is reported. */
 async function allOrNone(run: Run, works: readonly ((run: Run) => Promise<void>)[]): Promise<void> {
   const failed = new AbortController();
   const signal = AbortSignal.any([run.signal, failed.signal]);
@@ -125,7 +125,7 @@ export function describeServer(name: ServerName, run?: Run, options?: ServerOpti
   return kafkaServer(name, home, { cluster, secure, advertised: options?.advertised?.[name] });
 }
 
-/** One after the other, so that no two get the same port. */
+/** Sequential, so that no two get the same port. */
 async function settleServerPorts(
   run: Run,
   names: readonly ServerName[],
@@ -134,7 +134,7 @@ async function settleServerPorts(
   for (const name of names) await settlePorts(run, describeServer(name, run, options).ports);
 }
 
-/** The running members of a cluster know the others by their ports, so a restarted member needs its old ones. */
+/** Running members of a cluster know the others by their ports, so a restarted member needs its old ports. */
 function checkPortsKept(run: Run, missing: readonly ServerName[], before: Partial<Ports>): void {
   const { ports } = run.folder.state;
   const cluster = clusterOf(run.folder.state);
@@ -170,7 +170,7 @@ function wantedRuntime(env: Environment, known: Runtime | undefined): Runtime | 
   return known ?? wanted;
 }
 
-/** Without a wish, containers if there is an engine that has or gets their images. */
+/** Default: containers, if there is an engine that has or can pull the images. */
 async function chooseRuntime(
   { folder, report }: Run,
   names: readonly ServerName[],

@@ -28,7 +28,7 @@ export function serviceEnvironment(
   const partnerEndpoint = base.HEADRACE_PARTNER_S3_ENDPOINT ?? settings.HEADRACE_PARTNER_S3_ENDPOINT;
   const port = (value: number | undefined) => (value === undefined ? undefined : String(value));
   const env: Environment = {
-    // A stack on one machine is one to try things on.
+    // A local stack is for tests.
     HEADRACE_ALLOW_LOAD: '1',
     HEADRACE_WEBHOOK_ALLOW_PRIVATE: '1',
     ...settings,
@@ -53,12 +53,12 @@ async function isReady(url: string): Promise<boolean> {
 }
 
 /**
- * glibc keeps what is freed for its own threads, and more of it with every large buffer: with these the pipeline takes 100 MB less, at no
- * cost that can be measured. The image has them, too.
+ * glibc keeps freed memory in per-thread arenas, and raises its mmap threshold with every large buffer: these settings save 100 MB per
+ * pipeline, at no measurable cost. The image has them, too.
  */
 const MEMORY = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '1048576' };
 
-/** `command` is the path of headrace.mjs; by default the one that runs this process. */
+/** `command`: the path of headrace.mjs; default: the one that runs this process. */
 export function serviceProcess(
   name: 'api' | 'pipeline',
   env: Environment,
@@ -104,7 +104,7 @@ export async function startService(run: Run, env: Environment): Promise<void> {
   const outcomes = await Promise.allSettled(both.map((one) => ensureRunning(run, one)));
   const failed = outcomes.find((outcome) => outcome.status === 'rejected');
   if (failed) throw failed.reason;
-  // Saved only now: a setting that keeps them from starting must not be remembered.
+  // Saved only after the start: settings that prevent a start must not be remembered.
   run.folder.state.settings = ownSettings(env);
   run.folder.save();
 }

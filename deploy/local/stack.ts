@@ -16,7 +16,7 @@ interface StackOptions extends Partial<ServerOptions> {
   readonly signal?: AbortSignal;
   readonly wantedPorts?: Partial<Ports>;
   readonly exactPorts?: ExactPorts;
-  /** Keeps running in the background, unless it has an owner. */
+  /** Keep the stack running in the background, unless it has an owner. */
   readonly detached?: boolean;
 }
 
@@ -26,8 +26,7 @@ export interface Stack {
 }
 
 /**
- * Starts the servers that are not running, then calls `next`. If anything fails, it stops the processes that this call has started,
- * and no others.
+ * Starts the servers that are not running, then calls `next`. On failure, stops only the processes that this call has started.
  */
 export async function bringUp(
   options: StackOptions,
@@ -58,7 +57,7 @@ export async function bringUp(
   return withLock(stateLock(directory), work, { onWait, signal });
 }
 
-/** With `purge`, gives the folder that it has deleted. */
+/** With `purge`, returns the deleted folder. */
 export async function takeDown(
   directory: string,
   report: Report,

@@ -32,14 +32,14 @@ export interface State {
     readonly s3AccessKeyId: string;
     readonly s3SecretAccessKey: string;
     readonly kafkaClusterId: string;
-    /** The users' passwords are derived from it. */
+    /** The users' passwords are derived from this. */
     readonly passwords: string;
   };
   processes: Partial<Record<ProcessName, Running>>;
-  /** Left running in the background by `up --detach`. Otherwise it belongs to the process that holds the owner's lock. */
+  /** Left running in the background by `up --detach`. Otherwise the stack belongs to the holder of the owner's lock. */
   detached?: boolean;
   addresses?: ServerAddresses;
-  /** The id in the MongoDB that was last started here: another at the same address is another stack's. */
+  /** The installation id of our MongoDB, to detect that another stack has taken its address. */
   installation?: string;
   /** The HEADRACE_ settings of the last start, for commands that are given only the folder. */
   settings?: Record<string, string>;
@@ -57,7 +57,7 @@ export interface StateFolder {
   log(name: ProcessName): string;
 }
 
-/** A random id in Kafka's format. Its first bit is 0, so that it never begins with a dash, which Kafka's tools would parse as an option. */
+/** A random id in Kafka's format. Its first bit is 0, so that it never begins with a dash, like an option of Kafka's tools. */
 function newClusterId(): string {
   const bytes = randomBytes(16);
   bytes[0]! &= 0x7f;
@@ -85,7 +85,7 @@ function parse(file: string): State {
   try {
     state = JSON.parse(readFileSync(file, 'utf8')) as Partial<State> | null;
   } catch {
-    // Reported below, like any other file that is not ours.
+    // Reported below, like any other foreign file.
   }
   if (state?.product !== 'headrace') {
     throw new StartError(
@@ -110,7 +110,7 @@ function folder(directory: string, state: State): StateFolder {
   return {
     directory,
     state,
-    /** Writes a temporary file and renames it, so that a reader always finds a complete file, even after a crash. */
+    /** Atomic: writes a temporary file and renames it. */
     save() {
       const file = join(directory, fileName);
       writeFileSync(`${file}.${process.pid}`, `${JSON.stringify(state, null, 2)}\n`, { mode: 0o600 });
@@ -121,7 +121,7 @@ function folder(directory: string, state: State): StateFolder {
   };
 }
 
-/** Held by the process in whose terminal the stack runs, and which stops it at its end. */
+/** Held by the process in whose terminal the stack runs, and which stops the stack when it ends. */
 export function ownerLock(directory: string): string {
   return `${stateLock(directory)}.owner`;
 }
@@ -130,7 +130,7 @@ export function stateLock(directory: string): string {
   return join(resolve(directory), lockName);
 }
 
-/** Undefined if nothing has been started there. */
+/** Undefined if no stack has been started there. */
 export function readState(path: string): StateFolder | undefined {
   const directory = resolve(path);
   const file = join(directory, fileName);
@@ -146,12 +146,12 @@ export function prepareStateFolder(path: string): void {
   if (strangers.length > 0) {
     throw new StartError(
       'foreign_folder',
-      `${directory} contains files of something else (${strangers.slice(0, 3).join(', ')}): choose an empty folder with --state`,
+      `${directory} contains other files (${strangers.slice(0, 3).join(', ')}): choose an empty folder with --state`,
     );
   }
 }
 
-/** Call it with the lock of the folder held. */
+/** Requires the lock of the folder. */
 export function openState(path: string): StateFolder {
   prepareStateFolder(path);
   const found = readState(path);

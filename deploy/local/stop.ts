@@ -35,8 +35,8 @@ async function stopOne(
 }
 
 /**
- * In flow order, so that each process still has the servers that it needs to finish its work. Brokers stop in parallel, and so do
- * members: the last one of a cluster would otherwise wait for a majority.
+ * In flow order, so that each process can finish its work with its servers still running. Brokers stop in parallel, and so do members:
+ * otherwise the last one of a cluster would wait for a majority.
  */
 export async function stopProcesses(
   folder: StateFolder,

@@ -1,4 +1,4 @@
-/** Starts a process and waits until it is ready; the same for the three servers and for the API and the pipeline. */
+/** Starts a process (a server, the API or the pipeline) and waits until it is ready. */
 import { lastLines, sizeOf, startDetached, stopProcess, textFrom } from './child.ts';
 import type { ProcessName } from './names.ts';
 import {
@@ -14,14 +14,14 @@ import { type Report, StartError } from './start-error.ts';
 import type { Running, StateFolder } from './state.ts';
 import { poll } from './wait.ts';
 
-/** One call of `up`: its state folder, and the processes it has started so far, which it stops if it fails. */
+/** One call of `up`: its state folder, and the processes started so far, which are stopped on failure. */
 export interface Run {
   readonly folder: StateFolder;
   readonly report: Report;
   readonly signal: AbortSignal;
   /** The preferred ports instead of the defaults; 0 means any free port. */
   readonly wantedPorts: Partial<Ports>;
-  /** Ports to take or to refuse the start. */
+  /** Ports without an alternative: if one is in use, the start fails. */
   readonly exactPorts: ExactPorts;
   readonly started: Set<ProcessName>;
 }
@@ -32,7 +32,7 @@ export interface Command {
   readonly env?: Record<string, string | undefined>;
 }
 
-/** For a machine that does much else; a process that ends instead is noticed at once. */
+/** Generous, for busy machines; a process that exits is noticed at once. */
 export const START_MS = 180_000;
 
 export interface Startable {
@@ -56,8 +56,8 @@ export function runningProcess(folder: StateFolder, name: ProcessName): ProcessI
 }
 
 /**
- * Servers keep the port of their last start, because their data and other members may know it. Our own processes go back to the
- * default when it is free again: it is the one that people expect.
+ * Servers keep the port of their last start, because their data and other members may refer to it. Our own processes return to the
+ * default port once it is free again, because users expect it.
  */
 function candidatesFor(run: Run, name: PortName): number[] {
   const preset = run.wantedPorts[name] ?? defaultPorts[name];
@@ -139,7 +139,7 @@ export async function ensureRunning(run: Run, startable: Startable): Promise<voi
         'port_taken',
         `the port of ${name} was taken by another process during the start: start again`,
       );
-    // The port was free when we checked, and in use when the server bound it.
+    // Another process took the port between our check and the server's bind.
     await settlePorts(run, startable.ports, true);
   }
   throw portWasTaken(name);

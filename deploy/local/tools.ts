@@ -1,4 +1,4 @@
-/** Checks for the tools that local processes need before they are used, so that a missing one gives a clear message. */
+/** Checks in advance for the tools that local processes need, so that a missing one gives a clear message. */
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { runTool } from './child.ts';

@@ -6,7 +6,7 @@ interface WaitOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Polls until the result is neither false nor undefined; undefined when the deadline has passed. */
+/** Polls until the result is neither false nor undefined; returns undefined after the deadline. */
 export async function poll<T>(
   ask: () => Promise<T | undefined | false> | T | undefined | false,
   { deadlineMs, everyMs = 50, signal }: WaitOptions,

@@ -127,7 +127,7 @@ async function matchGroup(
   });
   for (const [n, first] of wanted.repeated) statuses.set(n, statuses.all[first]!);
   await isBusy;
-  // A device in several spaces may be requested twice, which is harmless.
+  // A device found in several spaces may be requested twice, which is harmless: it is deleted once.
   await removeFound();
   for (let n = 0; n < statuses.all.length; n++)
     if (statuses.all[n] === DropStatus.undecided) statuses.set(n, DropStatus.notFound);

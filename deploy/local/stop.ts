@@ -45,7 +45,8 @@ export async function stopProcesses(
     which,
     killServers = false,
   }: {
-    which?: ReadonlySet<ProcessName> /** Skips the clean shutdown, because their data is deleted anyway. */;
+    which?: ReadonlySet<ProcessName>;
+    /** Skips the clean shutdown, if the data is deleted anyway. */
     killServers?: boolean;
   } = {},
 ): Promise<void> {

@@ -130,7 +130,7 @@ export function VirtualTable<T>(props: Props<T>) {
                   class={`column-${column.id}${column.isNumber ? ' numbers' : ''}`}
                   aria-sort={sort?.id === column.id ? sort.direction : 'none'}
                 >
-                  {/* In print, headers repeat on the next page without their buttons. */}
+                  {/* In print, plain text: browsers omit buttons from headers repeated on the next page. */}
                   {isPrinting ? (
                     column.label
                   ) : (

@@ -110,7 +110,7 @@ function overview(config: DescribedTopics): Html {
 ${rows}</tbody></table></div>
 </section>
 <section aria-labelledby="read">
-<h2 id="read">Read them</h2>
+<h2 id="read">Read the topics</h2>
 <p>Values are Avro in the Confluent wire format: a zero byte, the id of the schema in four bytes, the value. This API is also the
 schema registry, so any of its clients decodes them. Read any topic with your own consumer group; never write. Delivery is at least
 once, so a message may appear again.</p>

@@ -100,7 +100,7 @@ export function attributeOperations({
     operationId: 'deleteAttribute',
     summary: 'Delete an attribute',
     description:
-      'Permanent. The attribute disappears at once (404 from then on). Later imports reject its id and foreign key, which are never reused. A job deletes its data in the order of your jobs; jobs accepted before it are not affected.',
+      'Permanent. The attribute disappears at once (404 from then on). Later imports reject its id and foreign key, which are never reused. A job deletes its data in the order of your jobs; jobs accepted before it end as usual.',
     body: { schema: bodies.nothing, optional: true },
     responses: {
       202: json(importLogId, 'Hidden; the deletion of its data is queued', { headers: location }),

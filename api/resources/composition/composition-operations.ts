@@ -141,7 +141,7 @@ export function compositionOperations(deps: Dependencies): Operation[] {
       'Computes the report even if it is current, unless a computation is in flight. Takes no body.',
     responses: { 202: computing },
     problems: ['too_many_pending'],
-    /** Idempotent by nature: needs no job and no intent. */
+    /** Idempotent by nature, so the intent is empty. */
     prepare: (ctx) =>
       direct({
         intend: async () => void (await audienceOf(deps, ctx)),

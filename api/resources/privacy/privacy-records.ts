@@ -41,7 +41,7 @@ interface SealedRecord {
   audiences: { audience: number; generation: number; events: string[] }[];
 }
 
-/** The jobs that added the devices. Jobs after the request are left out: what it found was deleted and loaded again since. */
+/** The first and last job that added devices. Null if the first one is later than the request: what it found was deleted since. */
 function additionsBy(name: 'import_log_id' | 'load_id', additions: Additions | undefined, request: number) {
   const toRecord = ({ job, at }: Addition) => ({ [name]: job, created_at: at });
   if (!additions || additions.first.job > request) return { first_addition: null, last_addition: null };
@@ -64,7 +64,7 @@ async function loadsInto(found: SealedRecord['audiences'], { jobs }: Pick<Used, 
   return additions;
 }
 
-/** The devices found by an access request; null if there are none yet, or they have expired. */
+/** The devices found by an access request; null for other types, unfinished requests and expired results. */
 export async function devicesOf(stores: Used, job: ShownRequest, secrets: readonly Uint8Array[]) {
   if (job.privacy !== 'access' || job.status !== JobStatus.done) return null;
   const found = await stores.requestResults.ofJob(job._id);

@@ -45,7 +45,7 @@ export function register(admin: Command, environments: Environments): void {
   const { run, add } = adminTools(environments);
   add(admin, 'audit', 'show the audit log of admin commands, newest first')
     .option('--partner <id>', 'only actions on this partner')
-    .option('--since <time>', 'only actions since this time, such as 7d (ago)', pastTime)
+    .option('--since <time>', 'only actions since 7d (ago), or since a time such as 2026-11-16', pastTime)
     .option('--limit <count>', 'maximum number of entries', between(1, 999_999), 100)
     .addHelpText(
       'after',

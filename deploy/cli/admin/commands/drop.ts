@@ -144,7 +144,7 @@ export function register(admin: Command, environments: Environments): void {
       }),
     );
 
-  add(drop, 'status', 'show the last sessions, when the next one is due, and what is open').action(
+  add(drop, 'status', 'show the last sessions, when the next one is due, and open entries').action(
     (_options, command: Command) =>
       run.readOnly(command, async (stores, config) => {
         const { last, open, rejected } = await stores.drop.summary();

@@ -86,7 +86,7 @@ async function checkIndexes(db: Db): Promise<Finding[]> {
   );
 }
 
-/** The number of partitions is stored with the data, because it determines which partition has a slot. */
+/** The number of partitions is stored with the data, because it assigns slots to partitions. */
 async function checkPartitions(db: Db, topic: string, partitions: number | undefined): Promise<Finding[]> {
   const kept = await createCounterStore(db).partitionCount();
   if (kept === undefined || partitions === undefined || kept === partitions) return [];

@@ -31,6 +31,7 @@ import type { RequestResult, RequestResultStore } from '../../stores/request-res
 import type { SpillStore } from '../../stores/spills.ts';
 import type { CommittedJobs } from './committed-jobs.ts';
 import { noChange, targetOf } from './drop-job.ts';
+import { listOf } from './drop-request.ts';
 import type { GatherParts } from './gather-parts.ts';
 import type { GatheredSlot } from './gather-slot.ts';
 import type { SinkStep } from './steps.ts';
@@ -80,7 +81,6 @@ export function createServeRequest(deps: Dependencies) {
   const budget = createByteBudget(SERVED_BYTES);
 
   const isForAll = ({ partner }: JobMarker) => partner === EVERYONE;
-  const listOf = (marker: JobMarker) => spaces.suppressed(isForAll(marker) ? undefined : marker.partner);
 
   /** What came of the request in a slot: its devices, and distinct ones by file. */
   async function gather(marker: JobMarker, slot: number, uncommitted: Uncommitted) {

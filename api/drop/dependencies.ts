@@ -15,6 +15,8 @@ export interface Erasure {
   restore(digests: Uint8Array): Promise<void>;
   /** Queues the deletion of up to MAX_DEVICES devices, in the order of jobs, and gives its request. */
   remove(devices: Uint8Array, batch: number): Promise<number>;
+  /** All requests of the batch, those included that a session queued just before it died. */
+  requestsOf(batch: number): Promise<{ id: number; hasFailed: boolean }[]>;
   /** Until everything is deleted. */
   waitFor(requests: readonly number[]): Promise<void>;
   /** Some that were listed by their digests and that loads have brought since: the first 16 bytes of each digest. */

@@ -14,10 +14,10 @@ export function createRequestResultStore(db: Db) {
   return {
     find: (job: number, slot: number) => results.findOne({ _id: idOf(job, slot) }),
 
-    /** Gives the one that is stored. */
+    /** Gives the one that is stored. Answers expire; what a deletion goes by stays, however long its job is stopped. */
     async store(result: RequestResult): Promise<RequestResultDocument> {
       const _id = idOf(result.job, result.slot);
-      const update = { $setOnInsert: { ...result, createdAt: new Date() } };
+      const update = { $setOnInsert: result.sealed ? { ...result, createdAt: new Date() } : result };
       return (await results.findOneAndUpdate({ _id }, update, { upsert: true, returnDocument: 'after' }))!;
     },
 

@@ -91,6 +91,7 @@ export function recordCalls({ partner, job, loading }: Subject) {
     identifierLists: {
       store: [[['8f9bb0d5-5b0c-4e2b-9c1d-2f6c1f0e7a11'], Buffer.alloc(32)]],
       size: [['list']],
+      reseal: [[[Buffer.alloc(32)]]],
       read: [['list', [Buffer.alloc(32)]]],
       remove: [['list']],
     },
@@ -108,6 +109,7 @@ export function recordCalls({ partner, job, loading }: Subject) {
       find: [[1, 0]],
       store: [[{ job: 1, slot: 0, found: 0, spaces: [] }]],
       ofJob: [[1]],
+      reseal: [[[Buffer.alloc(32)]]],
       forget: [[[1]]],
     },
     drop: {

@@ -27,7 +27,7 @@ import type { DryRunStore } from '../../stores/dry-runs.ts';
 import type { EventValueStore } from '../../stores/event-values.ts';
 import type { JobStore } from '../../stores/jobs/jobs.ts';
 import type { RejectStore } from '../../stores/rejects.ts';
-import type { RequestResult, RequestResultStore } from '../../stores/request-results.ts';
+import { answerContext, type RequestResult, type RequestResultStore } from '../../stores/request-results.ts';
 import type { SpillStore } from '../../stores/spills.ts';
 import type { CommittedJobs } from './committed-jobs.ts';
 import { noChange, targetOf } from './drop-job.ts';
@@ -270,7 +270,7 @@ export function createServeRequest(deps: Dependencies) {
     }
     const names = canonicalForms(bytesOf(devices));
     const lines = [...records].map(([n, record]) => ({ identifier: names[n]!, ...record }));
-    const sealed = new Binary(seal(deps.secret, JSON.stringify(lines), `request ${job}.${slot}`));
+    const sealed = new Binary(seal(deps.secret, JSON.stringify(lines), answerContext({ job, slot })));
     const result = { job, slot, found: records.size, spaces: held, sealed };
     const { found } = await step('keep-result', () => results.store(result));
     return { ...noChange(job, slot, 0), uniqueDevices: found };

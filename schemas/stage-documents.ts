@@ -243,7 +243,8 @@ export interface RequestResultDocument {
   spaces: string[];
   /** Of an access request: what is stored of them, as JSON; encrypted. */
   sealed?: Binary;
-  createdAt: Date;
+  /** Of an access request: it expires. Absent: it is removed with the job. */
+  createdAt?: Date;
 }
 
 /** Identifiers of a privacy request, encrypted, in parts. */

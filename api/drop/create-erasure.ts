@@ -19,6 +19,7 @@ interface Dependencies
 
 const POLL_MS = 500;
 const SOURCE = 'drop';
+const reasonOf = (batch: number) => `DROP batch ${batch}`;
 const shown = { phase: 1, status: 1, errors: 1 } as const;
 
 export function createErasure(deps: Dependencies): Erasure {
@@ -47,11 +48,19 @@ export function createErasure(deps: Dependencies): Erasure {
       const request: PrivacyRequest = {
         ...{ kind: 'privacy', privacy: 'delete', partner: EVERYONE, filePath: '', compressed: 'auto' },
         source: SOURCE,
-        reason: `DROP batch ${batch}`,
+        reason: reasonOf(batch),
         identifiers: await identifierLists.store(canonicalForms(devices), secret),
       };
       const { job } = await queue.accept(request);
       return job._id;
+    },
+
+    async requestsOf(batch) {
+      const found = await jobs.requestsFor({ source: SOURCE, reason: reasonOf(batch) });
+      return found.map(({ _id: id, phase, status }) => ({
+        id,
+        hasFailed: phase === 'ended' && status === JobStatus.error,
+      }));
     },
 
     async waitFor(requests) {

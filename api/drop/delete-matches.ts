@@ -16,7 +16,10 @@ const DIGESTS_PER_PASS = 10_000_000;
 
 export async function deleteMatches(deps: Deps, batch: DropBatchDocument): Promise<DropBatchDocument> {
   const { store, erasure } = deps;
-  const requests = new Set(batch.requests);
+  const queued = await erasure.requestsOf(batch._id);
+  for (const { id } of queued) await store.addRequest(batch._id, id);
+  // What one that has failed has left is found again.
+  const requests = new Set(queued.filter(({ hasFailed }) => !hasFailed).map(({ id }) => id));
   let matched = 0;
   for (const [file, { list, entries }] of batch.files.entries()) {
     if (list !== 'MAID' || entries === 0) continue;

@@ -15,6 +15,8 @@ export interface Erasure {
   restore(digests: Uint8Array): Promise<void>;
   /** Queues the deletion of up to MAX_DEVICES devices as a job, and returns its request id. */
   remove(devices: Uint8Array, batch: number): Promise<number>;
+  /** All requests of the batch, including those queued by a session that then crashed. */
+  requestsOf(batch: number): Promise<{ id: number; hasFailed: boolean }[]>;
   /** Resolves when all of them have deleted their devices. */
   waitFor(requests: readonly number[]): Promise<void>;
   /** Listed devices that came with later loads: the first 16 bytes of each digest. */

@@ -2,7 +2,9 @@
 import { sealedWith, secretId } from '../../pipeline/runtime/seal.ts';
 import { openCredentials, sealCredentials } from '../../pipeline/sources/credentials.ts';
 import { StoreFailure } from '../../pipeline/sources/store-errors.ts';
+import type { IdentifierListStore } from '../../pipeline/stores/identifier-lists.ts';
 import type { JobStore } from '../../pipeline/stores/jobs/jobs.ts';
+import type { RequestResultStore } from '../../pipeline/stores/request-results.ts';
 import type { SigningKeyStore } from '../../pipeline/stores/signing-keys.ts';
 import type { ApiKeyStore } from '../stores/api-keys.ts';
 import type { TokenKeyStore } from '../stores/token-keys.ts';
@@ -19,6 +21,8 @@ export interface Rotation {
   resealedTokenKeys: number;
   /** Keys that sign receipts. */
   resealedSigningKeys: number;
+  /** Identifier lists of waiting privacy requests (in parts), and answers to access requests. */
+  resealedRequests: number;
   /** API keys that are rehashed at their next use; until then they need the old secret. */
   keysToCome: number;
 }
@@ -31,12 +35,16 @@ export async function rotateSecret(
     webhooks,
     tokenKeys,
     signingKeys,
+    identifierLists,
+    requestResults,
   }: {
     jobs: JobStore;
     apiKeys: ApiKeyStore;
     webhooks: Pick<WebhookStore, 'reseal'>;
     tokenKeys: Pick<TokenKeyStore, 'reseal'>;
     signingKeys: Pick<SigningKeyStore, 'reseal'>;
+    identifierLists: Pick<IdentifierListStore, 'reseal'>;
+    requestResults: Pick<RequestResultStore, 'reseal'>;
   },
   secrets: readonly Uint8Array[],
 ): Promise<Rotation> {
@@ -56,6 +64,15 @@ export async function rotateSecret(
   const resealedWebhooks = await webhooks.reseal(secrets);
   const resealedTokenKeys = await tokenKeys.reseal(secrets);
   const resealedSigningKeys = await signingKeys.reseal(secrets);
+  const resealedRequests = (await identifierLists.reseal(secrets)) + (await requestResults.reseal(secrets));
   const keysToCome = await apiKeys.countOthers(current);
-  return { resealed, unreadable, resealedWebhooks, resealedTokenKeys, resealedSigningKeys, keysToCome };
+  return {
+    resealed,
+    unreadable,
+    resealedWebhooks,
+    resealedTokenKeys,
+    resealedSigningKeys,
+    resealedRequests,
+    keysToCome,
+  };
 }

@@ -8,7 +8,7 @@ import { identifiersIn } from '../formats/find-identifiers.ts';
 import { createFairShare } from '../runtime/fair-share.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { DeviceSets } from '../sets/device-sets.ts';
-import type { DryRunResult, DryRunStore, TakenDryRun } from '../stores/dry-runs.ts';
+import type { DryRunStore, TakenDryRun } from '../stores/dry-runs.ts';
 import type { createReadDryRun, DryRead } from './read-dry-run.ts';
 
 export interface RunDependencies {
@@ -63,7 +63,7 @@ export function startDryRuns({
     }
   }
 
-  function statusOf({ errors, files }: DryRead): DryRunResult['status'] {
+  function statusOf({ errors, files }: DryRead): JobStatus {
     return errors || files.some(({ failure }) => failure) ? JobStatus.error : JobStatus.done;
   }
 
@@ -78,8 +78,9 @@ export function startDryRuns({
 
   async function run(dryRun: TakenDryRun): Promise<void> {
     const result = await readWithin(dryRun);
-    await retry('end a dry run', () => dryRuns.end(dryRun, { ...result, status: statusOf(result) }), signal);
+    await retry('store a dry run', () => dryRuns.keep(dryRun, result), signal);
     await retry('look for suppressed devices', () => eraseSuppressed(dryRun, result), signal);
+    await retry('end a dry run', () => dryRuns.end(dryRun, statusOf(result)), signal);
     log.info({ dry_run: dryRun._id, files: result.files.length }, 'dry run ended');
   }
 

@@ -2,10 +2,12 @@
 import type { DeviceHash } from './device-hash.ts';
 
 const PATTERN = /[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}/gi;
+/** From every place on: what stands before an identifier may be a hex digit, as in `gaid`. */
+const OVERLAPPING = /(?=([0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}))/gi;
 
 /** As 32 lower-case hex digits. */
 export const identifiersIn = (text: string): string[] =>
-  (text.match(PATTERN) ?? []).map((found) => found.replaceAll('-', '').toLowerCase());
+  Array.from(text.matchAll(OVERLAPPING), ([, found]) => found!.replaceAll('-', '').toLowerCase());
 
 /** For what is kept longer than devices, or read by others. */
 export const withoutIdentifiers = (text: string): string => text.replace(PATTERN, '(identifier)');

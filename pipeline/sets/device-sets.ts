@@ -18,7 +18,7 @@ import { type CompositionRequest, composeSlot, type Pause, type SlotComposition 
 import { type Found, lookFor } from './count-stored.ts';
 import { type Devices, firstKey } from './devices.ts';
 import { type Edited, editSlot, type SlotTarget } from './edit-slot.ts';
-import { type Erasure, eraseDevices, fenceSlot } from './erase-devices.ts';
+import { type Erasure, eraseDevices, fenceSlot, finishErasure } from './erase-devices.ts';
 import { findHolders } from './find-holders.ts';
 import { joinRegion } from './join.ts';
 import { type DigestEdit, listDigests, unlistDigests } from './list-digests.ts';
@@ -183,10 +183,14 @@ export function createDeviceSets(
 
     /**
      * Sees to it that the job is never merged into the slot, not even by an owner that does not know that it was replaced. If it has
-     * been merged already, that stands: then its change is not marked as dropped.
+     * been merged already, that stands, and an erasure is completed: then its change is not marked as dropped.
      */
-    drop: async (target: SlotTarget): Promise<Edited> =>
-      editSlot(await withHash(), target, async (edit) => edit.drop()),
+    async drop(target: SlotTarget): Promise<Edited> {
+      const deps = await withHash();
+      const edited = await editSlot(deps, target, async (edit) => edit.drop());
+      await finishErasure(deps, target);
+      return edited;
+    },
 
     /** Distinct devices of a space. */
     async count(space: string): Promise<number> {

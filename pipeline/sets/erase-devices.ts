@@ -31,9 +31,17 @@ export async function eraseDevices(deps: EditDeps, target: Erasure, wanted: Devi
   const edited = await editSlot(deps, target, async (edit) => {
     prepared = await count(deps, edit, target, wanted);
   });
-  await deps.oneAtATime(manifestId(target.space, target.slot), () => completeErasure(deps, target, prepared));
+  await finishErasure(deps, target, prepared);
   return edited;
 }
+
+/** What is counted as removed is in no page when this resolves. */
+export const finishErasure = (
+  deps: EditDeps,
+  target: Pick<SlotTarget, 'space' | 'slot'>,
+  prepared?: Prepared,
+): Promise<void> =>
+  deps.oneAtATime(manifestId(target.space, target.slot), () => completeErasure(deps, target, prepared));
 
 async function count(deps: EditDeps, edit: SlotEdit, target: Erasure, wanted: Devices) {
   const { keys, matchIn, slot } = target;

@@ -15,6 +15,8 @@ import { cutDigests } from './suppressions.ts';
 
 /** Who changes these entries: edits of one are in the order of their numbers. */
 const EDITOR = '*drop';
+/** Above the numbers of all jobs: requests change the same slots, and all jobs below the first unfinished one count as merged. */
+const FIRST_EDIT = 2 ** 40;
 /** One is prepared while MongoDB writes another. */
 const SLOTS_AT_ONCE = 2;
 
@@ -25,13 +27,17 @@ export interface DigestEdit {
   key: number;
 }
 
-const targetOf = (space: string, slot: number, { number }: Pick<DigestEdit, 'number'>): SlotTarget => ({
-  space,
-  slot,
-  jobs: [{ job: number, partner: EDITOR }],
-  endedBefore: 0,
-  isOpen: (one) => one === number,
-});
+function targetOf(space: string, slot: number, { number }: Pick<DigestEdit, 'number'>): SlotTarget {
+  const job = FIRST_EDIT + number;
+  return {
+    space,
+    slot,
+    jobs: [{ job, partner: EDITOR }],
+    endedBefore: 0,
+    // A request may not be acknowledged yet.
+    isOpen: (one) => one < FIRST_EDIT || one === job,
+  };
+}
 
 function bySlot({ hash }: Pick<EditDeps, 'hash'>, slots: number, digests: Uint8Array, key: number) {
   const short = cutDigests(digests);

@@ -37,7 +37,7 @@ interface AudienceFilter {
 }
 
 /** What a privacy request has removed from an audience. */
-interface ErasedFrom {
+export interface ErasedFrom {
   audience: number;
   generation: number;
   devices: number;
@@ -242,9 +242,18 @@ export function createAudienceStore(db: Db) {
       }
     },
 
-    /** What a privacy request has removed, by audience; once, and unless the audience was cleared since. */
-    async recordErasure({ _id: job, partner }: JobDocument, removed: Iterable<ErasedFrom>): Promise<void> {
+    /**
+     * What a privacy request has removed, by audience; once, and unless the audience was cleared since. `loading`: audiences with loads
+     * that have not ended. Devices of theirs may be removed before they are counted, so the counts may be below 0 until then.
+     */
+    async recordErasure(
+      { _id: job, partner }: Pick<JobDocument, '_id' | 'partner'>,
+      removed: Iterable<ErasedFrom>,
+      loading: ReadonlySet<number | null> = new Set(),
+    ): Promise<void> {
       const last = `erasedBy.${partner === EVERYONE ? 'everyone' : 'partner'}`;
+      // A device may match now that did not when it was loaded.
+      const without = (matched: number) => ({ $subtract: ['$matchedDevices', matched] });
       const writes = [...removed].map(({ audience, generation, devices, matched }) => ({
         updateOne: {
           filter: { _id: audience, generation, [last]: { $not: { $gte: job } } },
@@ -252,7 +261,7 @@ export function createAudienceStore(db: Db) {
             {
               $set: {
                 uniqueDevices: { $subtract: ['$uniqueDevices', devices] },
-                matchedDevices: { $max: [0, { $subtract: ['$matchedDevices', matched] }] },
+                matchedDevices: loading.has(audience) ? without(matched) : { $max: [0, without(matched)] },
                 [last]: job,
                 updatedAt: new Date(),
               },

@@ -7,10 +7,7 @@ import { ERASED, rowsWith } from '../formats/find-identifiers.ts';
 import { type Held, inFreePlace, type PlaceLimits, violatedKey } from './places.ts';
 
 export type DryRunStore = ReturnType<typeof createDryRunStore>;
-export type DryRunResult = Pick<
-  DryRunDocument,
-  'status' | 'fileCount' | 'bytes' | 'prefixMatches' | 'files' | 'errors'
->;
+type DryRunResult = Pick<DryRunDocument, 'fileCount' | 'bytes' | 'prefixMatches' | 'files' | 'errors'>;
 /** What a runner has taken. */
 export type TakenDryRun = DryRunDocument & { runner: string };
 
@@ -76,12 +73,16 @@ export function createDryRunStore(db: Db) {
       }
     },
 
-    /** No effect if another process runs it by now. Erases the credentials of its job. */
-    end: ({ _id, runner }: TakenDryRun, result: DryRunResult) =>
+    /** Before its end. No effect if another process runs it by now. */
+    keep: ({ _id, runner }: TakenDryRun, result: DryRunResult) =>
+      dryRuns.updateOne({ _id, runner, ...unfinished }, { $set: result }),
+
+    /** The same. Erases the credentials of its job. */
+    end: ({ _id, runner }: TakenDryRun, status: JobStatus) =>
       dryRuns.updateOne(
         { _id, runner, ...unfinished },
         {
-          $set: { ...result, updatedAt: new Date() },
+          $set: { status, updatedAt: new Date() },
           $unset: { 'job.credentials': '', leasedUntil: '', place: '', customerPlace: '' },
         },
       ),

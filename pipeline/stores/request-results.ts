@@ -1,11 +1,15 @@
 /** What the slots have found for privacy requests. First writer wins: what is done again after a crash must say the same. */
-import type { Db } from 'mongodb';
+import { Binary, type Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { RequestResultDocument } from '../../schemas/stage-documents.ts';
+import { seal, sealedWith, secretId, unseal } from '../runtime/seal.ts';
 import { removeInSteps } from './bulk.ts';
 
 export type RequestResultStore = ReturnType<typeof createRequestResultStore>;
 export type RequestResult = Omit<RequestResultDocument, '_id' | 'createdAt'>;
+
+/** In which an answer is sealed. */
+export const answerContext = ({ job, slot }: Pick<RequestResult, 'job' | 'slot'>) => `request ${job}.${slot}`;
 
 export function createRequestResultStore(db: Db) {
   const results = db.collection<RequestResultDocument>(collections.requestResults);
@@ -14,15 +18,30 @@ export function createRequestResultStore(db: Db) {
   return {
     find: (job: number, slot: number) => results.findOne({ _id: idOf(job, slot) }),
 
-    /** Gives the one that is stored. */
+    /** Gives the one that is stored. Answers expire; what a deletion goes by stays, however long its job is stopped. */
     async store(result: RequestResult): Promise<RequestResultDocument> {
       const _id = idOf(result.job, result.slot);
-      const update = { $setOnInsert: { ...result, createdAt: new Date() } };
+      const update = { $setOnInsert: result.sealed ? { ...result, createdAt: new Date() } : result };
       return (await results.findOneAndUpdate({ _id }, update, { upsert: true, returnDocument: 'after' }))!;
     },
 
     /** In the order of slots. */
     ofJob: (job: number) => results.find({ job }).sort({ slot: 1 }).toArray(),
+
+    /** Answers that the current secret, the first, has not sealed. Returns how many there were. */
+    async reseal(secrets: readonly Uint8Array[]): Promise<number> {
+      const [current] = secrets as [Uint8Array];
+      let resealed = 0;
+      for await (const { _id, job, slot, sealed: before } of results
+        .find({ createdAt: { $exists: true } })
+        .batchSize(2)) {
+        if (!before || sealedWith(before) === secretId(current)) continue;
+        const context = answerContext({ job, slot });
+        const sealed = new Binary(seal(current, unseal(secrets, before, context), context));
+        resealed += (await results.updateOne({ _id }, { $set: { sealed } })).modifiedCount;
+      }
+      return resealed;
+    },
 
     forget: (jobs: number[]) => removeInSteps(results, { job: { $in: jobs } }),
   };

@@ -3,6 +3,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { createDryRunStore, type TakenDryRun } from '../../pipeline/stores/dry-runs.ts';
 import { collections } from '../../schemas/documents.ts';
 import type { DryRunDocument } from '../../schemas/dry-run-documents.ts';
+import { JobStatus } from '../../schemas/job-documents.ts';
 import { type Api, AUDIENCE, type Reply, sharedApi } from './support.ts';
 
 let api: Api;
@@ -34,14 +35,7 @@ it('of 60 concurrent dry runs, 10 are queued; one that ends makes room for one',
     { $set: { runner: 'test' } },
     { returnDocument: 'after' },
   )) as TakenDryRun;
-  await createDryRunStore(api.db).end(taken, {
-    status: 2,
-    fileCount: 0,
-    bytes: 0,
-    prefixMatches: [],
-    files: [],
-    errors: null,
-  });
+  await createDryRunStore(api.db).end(taken, JobStatus.done);
   expect(statusesOf(await concurrently(3, post))).toEqual({ 202: 1, 429: 2 });
 });
 

@@ -1,11 +1,12 @@
 /** HEADRACE_SECRET is changed as the command's help says: keys, repetitions, credentials, webhooks and token keys go on working. */
 import { randomBytes } from 'node:crypto';
+import { Binary } from 'mongodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createManageWebhooks } from '../../api/resources/webhooks/manage-webhooks.ts';
 import { createApiStores } from '../../api/stores/api-stores.ts';
 import { openTokenKey } from '../../api/stores/token-keys.ts';
 import { webhookSecrets } from '../../api/stores/webhooks.ts';
-import { sealedWith, secretId } from '../../pipeline/runtime/seal.ts';
+import { seal, sealedWith, secretId, unseal } from '../../pipeline/runtime/seal.ts';
 import { openCredentials } from '../../pipeline/sources/credentials.ts';
 import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
 import { draftPartner } from '../../pipeline/stores/partners.ts';
@@ -56,6 +57,13 @@ it('keys, repetitions and credentials outlive a rotation', async () => {
   );
   const tokenKey = await tokenKeys.create(before, partner._id);
   const signingKey = await stores.signingKeys.current([before]);
+  const { identifierLists, requestResults } = stores;
+  const identifier = '8f9bb0d5-5b0c-4e2b-9c1d-2f6c1f0e7a11';
+  const list = await identifierLists.store([identifier], before);
+  const answer = { job: 8, slot: 3, found: 1, spaces: ['m'] };
+  const sealed = new Binary(seal(before, '[]', 'request 8.3'));
+  await requestResults.store({ ...answer, sealed });
+  await requestResults.store({ ...answer, slot: 4 });
   const body = {
     file_path: 's3://their-bucket/a.csv',
     key_type: 0,
@@ -91,12 +99,16 @@ it('keys, repetitions and credentials outlive a rotation', async () => {
     resealed_webhooks: 1,
     resealed_token_keys: 1,
     resealed_signing_keys: 1,
+    resealed_requests: 2,
     keys_to_come: 1,
   });
   const stored = (await webhooks.find(partner._id, webhook._id))!;
   expect(webhookSecrets([after], stored, new Date())).toEqual([secret]);
   expect(openTokenKey([after], (await tokenKeys.find(tokenKey.id))!)).toEqual(tokenKey);
   expect((await stores.signingKeys.current([after])).key.equals(signingKey.key)).toBe(true);
+  for await (const lines of identifierLists.read(list, [after]))
+    expect(String(lines)).toBe(`${identifier}\n`);
+  expect(unseal([after], (await requestResults.find(8, 3))!.sealed!, 'request 8.3')).toBe('[]');
   expect(sealedWith((await job()).credentials!)).toBe(secretId(after));
   expect(openCredentials([after], await job())).toEqual(credentials);
   expect(await rotate()).toEqual({
@@ -105,13 +117,14 @@ it('keys, repetitions and credentials outlive a rotation', async () => {
     resealed_webhooks: 0,
     resealed_token_keys: 0,
     resealed_signing_keys: 0,
+    resealed_requests: 0,
     keys_to_come: 1,
   });
 
   await restartWith(after, []);
-  const list = async (key: string) => {
+  const statusOf = async (key: string) => {
     const headers = { Authorization: `Bearer ${key}` };
     return (await fetch(`${service.apiUrl}/v1/marketplace/import`, { headers })).status;
   };
-  expect([await list(used.key), await list(unused.key)]).toEqual([200, 401]);
+  expect([await statusOf(used.key), await statusOf(unused.key)]).toEqual([200, 401]);
 });

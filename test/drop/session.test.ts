@@ -38,6 +38,7 @@ function createService(stored: Iterable<string> = []) {
   const devices = new Set(stored);
   const listed = new Set<string>();
   const arrived = new Set<string>();
+  const requests: { id: number; hasFailed: boolean }[] = [];
   const split = (digests: Uint8Array) => Buffer.from(digests).toString('hex').match(/.{64}/g) ?? [];
   const erasure: Erasure = {
     requireReady: async () => {},
@@ -49,9 +50,15 @@ function createService(stored: Iterable<string> = []) {
     },
     async remove(removed) {
       for (const device of Buffer.from(removed).toString('hex').match(/.{32}/g)!) devices.delete(device);
-      return 1;
+      const id = requests.length + 1;
+      requests.push({ id, hasFailed: false });
+      return id;
     },
-    waitFor: async () => {},
+    requestsOf: async () => requests,
+    async waitFor(ids) {
+      if (requests.some(({ id, hasFailed }) => hasFailed && ids.includes(id)))
+        throw new Error('it has failed');
+    },
     settle: async () => {},
     arrivals: async () => [...arrived].map((digest) => Buffer.from(digest.slice(0, 32), 'hex')),
     forgetArrivals: async (digests) => {
@@ -70,7 +77,7 @@ function createService(stored: Iterable<string> = []) {
     },
   };
   return {
-    ...{ devices, listed, arrived, erasure, sets },
+    ...{ devices, listed, arrived, requests, erasure, sets },
     digestOf: (device: string) => createHash('sha256').update(device).digest('hex'),
     /** As a load does: what is listed stays out, and is remembered. */
     load(device: string) {
@@ -191,6 +198,37 @@ describe('a session', () => {
     // The platform waits for the row without an id, and nobody can answer it: that is the platform's fault.
     expect((await session).batch.unreadable).toBe(1);
     expect([...platform.statuses.values()]).toEqual([5, 5]);
+  });
+});
+
+describe('a deletion', () => {
+  test('that has failed is requested again by the next session', async () => {
+    const { entries, service } = scene(2, 2);
+    platform.publish({ MAID: entries });
+    const { remove } = service.erasure;
+    service.erasure.remove = async () => {
+      service.erasure.remove = remove;
+      return service.requests.push({ id: 1, hasFailed: true });
+    };
+    await expect(sync(service)).rejects.toThrow('it has failed');
+    await sync(service);
+    expect(platform.statuses).toEqual(expected(entries, 2));
+    expect(service.devices.size).toBe(5);
+  });
+
+  test('that was queued when the session died is one of its batch: what it has listed can be withdrawn', async () => {
+    const { entries, service } = scene(2, 2);
+    platform.publish({ MAID: entries });
+    const { remove } = service.erasure;
+    service.erasure.remove = async (...given) => {
+      await remove(...given);
+      service.erasure.remove = remove;
+      throw new Error('died');
+    };
+    await expect(sync(service)).rejects.toThrow('died');
+    await sync(service);
+    expect(platform.statuses).toEqual(expected(entries, 2));
+    expect(await createDropStore(database.db).requests()).toEqual(service.requests.map(({ id }) => id));
   });
 });
 

@@ -14,6 +14,51 @@ const log = createLogger({ logLevel: 'silent' }, 'test');
 const limits = { perPartner: 10, perCustomer: 5 };
 const nothing: DryRead = { fileCount: 0, bytes: 0, prefixMatches: [], files: [], errors: null };
 
+it('a suppressed device is erased from its examples, even if the process dies before', async () => {
+  const { db } = database;
+  await ensureIndexes(db);
+  const dryRuns = createDryRunStore(db);
+  const device = '8f9bb0d55b0c4e2b9c1d2f6c1f0e7a11';
+  const now = new Date();
+  await dryRuns.insert(
+    {
+      ...{ _id: 100, partner: 'p', customer: null, status: JobStatus.pending, tries: 0, errors: null },
+      ...{ fileCount: 0, bytes: 0, prefixMatches: [], files: [], createdAt: now, updatedAt: now },
+      job: { kind: 'import', partner: 'p' } as JobDocument,
+    },
+    limits,
+  );
+  const examples = [{ line: 1, code: 'missing_key', raw: device }] as const;
+  const counts = { rows: 1, accepted: 0, rejected: { missing_key: 1 }, failure: null, isWhole: true };
+  const file = { path: 'a.csv', ...counts, examples: [...examples] };
+  const start = (suppressedIdentifiers: () => Promise<Set<string>>) =>
+    startDryRuns({
+      ...{ log, dryRuns, sets: { suppressedIdentifiers }, everyMs: 5 },
+      read: async () => ({ ...nothing, fileCount: 1, files: [file] }),
+    });
+  let hasLooked = false;
+  const first = start(async () => {
+    hasLooked = true;
+    throw new Error('died');
+  });
+  await waitFor(() => hasLooked, { what: 'a look at the list' });
+  await first.stop();
+  const documents = db.collection('dry_runs');
+  await documents.updateOne({ _id: 100 as never }, { $set: { leasedUntil: new Date(0) } });
+
+  const successor = start(async () => new Set([device]));
+  try {
+    const found = async () => (await dryRuns.find('p', null, 100))!;
+    await waitFor(async () => (await found()).files[0]?.examples[0]?.raw === '(erased)', {
+      what: 'the erasure',
+    });
+    await waitFor(async () => (await found()).status === JobStatus.done, { what: 'its end' });
+    expect(await found()).toMatchObject({ files: [{ ...counts, path: 'a.csv' }] });
+  } finally {
+    await successor.stop();
+  }
+});
+
 it('a dry run starts while nine of another partner wait, and those that wait take turns', async () => {
   const { db } = database;
   await ensureIndexes(db);

@@ -71,6 +71,25 @@ test('what a session’s request has brought with the device goes with it, what 
   expect(await arrived()).toBe(0);
 });
 
+test('a session takes its entries off a list that requests with larger numbers have changed, and leaves their changes', async () => {
+  const sets = createDeviceSets(database.db);
+  const entries = (request: number) =>
+    keyed({ devices: shortDigestsOf(keyed({ devices: numberedDevices(0, 20), key: 1 })), key: request });
+  const target = (job: number) =>
+    slotTarget({ space: spaces.suppressed(), slot: SLOT, job, partner: '*', endedBefore: 1_000 });
+  await sets.merge(target(1_000), onePart(entries(1_000)));
+  await sets.merge(target(1_001), onePart(entries(1_001)));
+  await sets.unlistDigests(digestsOfNumbers(0, 20), { number: 3, requests: new Set([1_000]) });
+  expect(await suppressed(0, 20)).toBe(20);
+  const digests = shortDigestsOf(keyed({ devices: numberedDevices(0, 5), key: 1 }));
+  await sets.erase(target(1_002), keyed({ devices: digests }));
+  await sets.unlistDigests(digestsOfNumbers(0, 20), { number: 4, requests: new Set([1_001]) });
+  expect(await suppressed(0, 20)).toBe(0);
+  // Its process died before the slot had acknowledged the request: carried out again, it tells the same.
+  const { changes } = await sets.erase(target(1_002), keyed({ devices: digests }));
+  expect(changes.find(({ job }) => job === 1_002)).toMatchObject({ devices: 5 });
+});
+
 test('the list is no device: the pass over all devices leaves it out', async () => {
   const sets = createDeviceSets(database.db);
   await sets.listDigests(digestsOfNumbers(0, 100), { number: 1, key: 1 });

@@ -1,4 +1,5 @@
 /** Expired history goes, and nothing that anybody still needs goes with it. */
+import { Binary } from 'mongodb';
 import { beforeEach, expect, it } from 'vitest';
 import { createSetVersions } from '../../api/stores/set-versions.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
@@ -48,6 +49,21 @@ beforeEach(async () => {
   await rejects().insertMany(
     from(1, 70).map((job) => ({ _id: `${job}.0.0`, job, file: 0, batch: 0, rows: [] })),
   );
+});
+
+it('what the slots have found for a deletion does not expire before its job, which may be stopped for long', async () => {
+  const { requestResults } = createStores(database.db);
+  const found = { slot: 0, found: 1, spaces: ['m'] };
+  for (const job of [5, 65]) await requestResults.store({ ...found, job });
+  await requestResults.store({ ...found, job: 66, sealed: new Binary(Buffer.alloc(1)) });
+  const results = database.db.collection(collections.requestResults);
+  const expiring = (await results.indexes()).filter(({ expireAfterSeconds }) => expireAfterSeconds);
+  const fields = expiring.flatMap(({ key }) => Object.keys(key));
+  const mayExpire = (job: number) =>
+    results.countDocuments({ job, $or: fields.map((field) => ({ [field]: { $exists: true } })) });
+  expect(await Promise.all([5, 65, 66].map(mayExpire))).toEqual([0, 0, 1]);
+  await createExpiry()(step);
+  expect(await results.distinct('job')).toEqual([65, 66]);
 });
 
 it('expired jobs go with their files and rejected rows; loads of living generations stay', async () => {

@@ -5,6 +5,7 @@ import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createReadCommitted } from '../../pipeline/stages/sink/committed-jobs.ts';
 import { createDropJob } from '../../pipeline/stages/sink/drop-job.ts';
+import { createDropRequest } from '../../pipeline/stages/sink/drop-request.ts';
 import { createGatherParts } from '../../pipeline/stages/sink/gather-parts.ts';
 import { createLookAhead } from '../../pipeline/stages/sink/look-ahead.ts';
 import { createMergeJobs } from '../../pipeline/stages/sink/merge-jobs.ts';
@@ -85,7 +86,7 @@ export function openSinkScene() {
         gatherParts: createGatherParts({ spills, verdicts, hashDevice }),
         secret: Buffer.alloc(32),
       }),
-      dropJob: createDropJob({ sets, acks }),
+      dropJob: createDropJob({ sets, acks, dropRequest: createDropRequest({ ...createStores(db), sets }) }),
       mergeWithCare: createMergeWithCare({ crashes: createCrashStore(db), jobs: createJobStore(db) }),
       // A slot a partition.
       slots: 16,

@@ -169,6 +169,7 @@ export function jobCalls({ partner, job, accepted, loading, decidedJob, audience
         [partner, id, {} as never],
         [undefined, id, {} as never],
       ],
+      requestsFor: [[{ source: 'drop', reason: 'DROP batch 1' }]],
       findImportLog: [[partner, id, all]],
       endedBetween: [[{ after: job.endNumber! - 10, upTo: job.endNumber! }, [partner], all]],
       openLoads: [[partner], [partner, audience._id]],

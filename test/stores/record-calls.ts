@@ -80,16 +80,18 @@ export function recordCalls({ partner, job, loading }: Subject) {
       ],
       waiting: [[['p-busy']]],
       take: [[partner, 'runner', 1_000]],
-      end: [
+      keep: [
         [
           { ...dryRun, runner: 'runner' },
-          { status: 2, fileCount: 0, bytes: 0, prefixMatches: [], files: [], errors: null },
+          { fileCount: 0, bytes: 0, prefixMatches: [], files: [], errors: null },
         ],
       ],
+      end: [[{ ...dryRun, runner: 'runner' }, 2]],
     },
     identifierLists: {
       store: [[['8f9bb0d5-5b0c-4e2b-9c1d-2f6c1f0e7a11'], Buffer.alloc(32)]],
       size: [['list']],
+      reseal: [[[Buffer.alloc(32)]]],
       read: [['list', [Buffer.alloc(32)]]],
       remove: [['list']],
     },
@@ -107,6 +109,7 @@ export function recordCalls({ partner, job, loading }: Subject) {
       find: [[1, 0]],
       store: [[{ job: 1, slot: 0, found: 0, spaces: [] }]],
       ofJob: [[1]],
+      reseal: [[[Buffer.alloc(32)]]],
       forget: [[[1]]],
     },
     drop: {

@@ -56,16 +56,18 @@ export const readOpenLoads = async (
 /** A match count below the privacy floor is shown as 0: the field is a number by the specification. */
 export function toAudience(audience: AudienceDocument, openLoads: OpenLoads, privacyFloor: number) {
   const open = openLoads.of(audience);
+  const showMatched = createFloor(privacyFloor, audience.uniqueDevices);
   return {
     audience_id: audience._id,
     name: audience.name,
-    unique_devices: audience.uniqueDevices,
+    // Below 0 while a load has not ended of which a privacy request has removed devices.
+    unique_devices: Math.max(0, audience.uniqueDevices),
     default_warehouse_segment_id: audience.segment,
     status: open?.status ?? audience.outcome,
     created_at: audience.createdAt,
     updated_at: open ? latest(open.updatedAt, audience.updatedAt) : audience.updatedAt,
     uploaded_devices: audience.uploadedDevices,
-    matched_devices: createFloor(privacyFloor, audience.uniqueDevices)(audience.matchedDevices) ?? 0,
+    matched_devices: Math.max(0, showMatched(audience.matchedDevices) ?? 0),
     matched_at: audience.matchedAt ?? null,
     matched_by: audience.matchedBy ?? 'load',
     rows_rejected: Object.fromEntries(Object.entries(audience.rejected ?? {}).filter(([, rows]) => rows > 0)),

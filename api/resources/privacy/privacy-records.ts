@@ -1,6 +1,7 @@
 /** Privacy requests as partners and operators see them. */
 import { inParallel } from '../../../pipeline/runtime/in-parallel.ts';
 import { unseal } from '../../../pipeline/runtime/seal.ts';
+import { answerContext } from '../../../pipeline/stores/request-results.ts';
 import type { Addition, Additions } from '../../../schemas/documents.ts';
 import { type JobDocument, JobStatus } from '../../../schemas/job-documents.ts';
 import type { ApiStores } from '../../stores/api-stores.ts';
@@ -70,7 +71,9 @@ export async function devicesOf(stores: Used, job: ShownRequest, secrets: readon
   const found = await stores.requestResults.ofJob(job._id);
   if (found.length === 0 && job.uniqueDevices > 0) return null;
   const records = found.flatMap(({ slot, sealed }) =>
-    sealed ? (JSON.parse(unseal(secrets, sealed, `request ${job._id}.${slot}`)) as SealedRecord[]) : [],
+    sealed
+      ? (JSON.parse(unseal(secrets, sealed, answerContext({ job: job._id, slot }))) as SealedRecord[])
+      : [],
   );
   const attributeIds = [...new Set(records.flatMap((one) => one.attributes))];
   const inAudiences = records.flatMap((one) => one.audiences);

@@ -46,6 +46,7 @@ export const dispatchStores = [
   'verdicts',
   'spills',
   'rejects',
+  'requestResults',
   'identifierLists',
   'receipts',
   'signingKeys',

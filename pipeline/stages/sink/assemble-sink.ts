@@ -5,6 +5,7 @@ import type { Stores } from '../../stores/stores.ts';
 import { createSinkDevices, type SinkDependencies } from '../sink-devices.ts';
 import { createReadCommitted } from './committed-jobs.ts';
 import { createDropJob } from './drop-job.ts';
+import { createDropRequest } from './drop-request.ts';
 import { createGatherParts } from './gather-parts.ts';
 import { createLookAhead } from './look-ahead.ts';
 import { createMergeJobs } from './merge-jobs.ts';
@@ -54,6 +55,6 @@ export const createSink = (uses: Uses): Stage<SinkStepName> =>
     mergeJobs: createMergeJobs(uses),
     removeAttributes: createRemoveAttributes(uses),
     serveRequest: createServeRequest({ ...uses, gatherParts: createGatherParts(uses) }),
-    dropJob: createDropJob(uses),
+    dropJob: createDropJob({ ...uses, dropRequest: createDropRequest(uses) }),
     mergeWithCare: createMergeWithCare(uses),
   });

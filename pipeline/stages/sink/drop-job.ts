@@ -14,11 +14,14 @@ import type { SinkStep } from './steps.ts';
 interface Dependencies {
   sets: Pick<DeviceSets, 'drop'>;
   acks: Pick<AckStore, 'recordAndAdvance'>;
+  /** The same for a privacy request, which changes several spaces. */
+  dropRequest(marker: JobMarker, target: SlotTarget, step: SinkStep): Promise<Ack>;
 }
 
-export const createDropJob = ({ sets, acks }: Dependencies) =>
+export const createDropJob = ({ sets, acks, dropRequest }: Dependencies) =>
   slotBySlot(acks, async (marker, target, step) => {
-    const { job, audience } = marker;
+    const { job, kind, audience } = marker;
+    if (kind === 'privacy') return dropRequest(marker, target, step);
     const { total, changes } = await step('drop', () => sets.drop(target));
     const change = changes.find((one) => one.job === job);
     return change?.dropped
@@ -68,7 +71,7 @@ export const notMerged = (job: number, slot: number, audienceDevices: number): A
 
 function merged({ job, kind }: JobMarker, slot: number, total: number, change?: SlotChange): Ack {
   const counts = countsOf(change);
-  if (kind === 'delete' || kind === 'privacy') return { ...noChange(job, slot, 0), ...counts };
+  if (kind === 'delete') return { ...noChange(job, slot, 0), ...counts };
   // How many of its devices were stored before is no longer known.
   if (kind === 'import') return { ...noChange(job, slot, 0), ...counts, onlyNew: true };
   const { attributePairs: _, ...ofEvents } = counts;

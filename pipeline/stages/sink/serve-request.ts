@@ -27,10 +27,11 @@ import type { DryRunStore } from '../../stores/dry-runs.ts';
 import type { EventValueStore } from '../../stores/event-values.ts';
 import type { JobStore } from '../../stores/jobs/jobs.ts';
 import type { RejectStore } from '../../stores/rejects.ts';
-import type { RequestResult, RequestResultStore } from '../../stores/request-results.ts';
+import { answerContext, type RequestResult, type RequestResultStore } from '../../stores/request-results.ts';
 import type { SpillStore } from '../../stores/spills.ts';
 import type { CommittedJobs } from './committed-jobs.ts';
 import { noChange, targetOf } from './drop-job.ts';
+import { listOf } from './drop-request.ts';
 import type { GatherParts } from './gather-parts.ts';
 import type { GatheredSlot } from './gather-slot.ts';
 import type { SinkStep } from './steps.ts';
@@ -80,7 +81,6 @@ export function createServeRequest(deps: Dependencies) {
   const budget = createByteBudget(SERVED_BYTES);
 
   const isForAll = ({ partner }: JobMarker) => partner === EVERYONE;
-  const listOf = (marker: JobMarker) => spaces.suppressed(isForAll(marker) ? undefined : marker.partner);
 
   /** What came of the request in a slot: its devices, and distinct ones by file. */
   async function gather(marker: JobMarker, slot: number, uncommitted: Uncommitted) {
@@ -270,7 +270,7 @@ export function createServeRequest(deps: Dependencies) {
     }
     const names = canonicalForms(bytesOf(devices));
     const lines = [...records].map(([n, record]) => ({ identifier: names[n]!, ...record }));
-    const sealed = new Binary(seal(deps.secret, JSON.stringify(lines), `request ${job}.${slot}`));
+    const sealed = new Binary(seal(deps.secret, JSON.stringify(lines), answerContext({ job, slot })));
     const result = { job, slot, found: records.size, spaces: held, sealed };
     const { found } = await step('keep-result', () => results.store(result));
     return { ...noChange(job, slot, 0), uniqueDevices: found };

@@ -1,7 +1,7 @@
 /** Jobs as partners see them. Withdrawn ones are not among them: those were never accepted. */
 import type { ClientSession, Db, Filter } from 'mongodb';
 import type { Addition, Additions, AudienceDocument } from '../../../schemas/documents.ts';
-import { type JobDocument, type JobPhase, JobStatus } from '../../../schemas/job-documents.ts';
+import { EVERYONE, type JobDocument, type JobPhase, JobStatus } from '../../../schemas/job-documents.ts';
 import { containing, inScope, type Scope } from '../audiences.ts';
 import { READ_AT_ONCE } from '../mongo.ts';
 import { type Fields, jobCollection, type Shown, unfinished } from './job-collection.ts';
@@ -106,6 +106,14 @@ export function createJobRecords(db: Db) {
       id: number,
       fields: Fields<Field>,
     ) => jobs.findOne<Shown<Field>>({ _id: id, ...privacyRequests(partner) }, { projection: fields }),
+
+    /** The operator's requests that were made for this reason. */
+    requestsFor: (why: Required<Pick<JobDocument, 'source' | 'reason'>>) =>
+      jobs
+        .find({ ...privacyRequests(EVERYONE), ...why })
+        .sort({ _id: 1 })
+        .project<Shown<'phase' | 'status'>>({ phase: 1, status: 1 })
+        .toArray(),
 
     /** Jobs of these partners by the numbers of their ends. */
     endedBetween: <Field extends keyof JobDocument>(

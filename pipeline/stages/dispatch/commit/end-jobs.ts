@@ -11,6 +11,7 @@ import { unpackCounts, unpackNumbers } from '../../../formats/number-table.ts';
 import type { Logger } from '../../../runtime/log.ts';
 import { pagesIn } from '../../../stores/acks.ts';
 import type { AttributeChange } from '../../../stores/attribute-devices.ts';
+import type { ErasedFrom } from '../../../stores/audiences.ts';
 import { StaleRead } from '../../../stores/bulk.ts';
 import type { JobOutcome } from '../../../stores/jobs/jobs.ts';
 import type { Stores } from '../../../stores/stores.ts';
@@ -23,6 +24,8 @@ export interface Ending {
   outcome: JobOutcome;
   /** Pairs added by attribute; of a deletion, removed. */
   attributePairs: Map<number, number>;
+  /** Of a privacy request: what was removed from audiences. */
+  erased: ErasedFrom[];
 }
 
 interface Dependencies
@@ -95,6 +98,16 @@ export function createEndJobs(deps: Dependencies) {
     });
   }
 
+  /** In the order of the requests: the last one that an audience includes stands for those before it. */
+  async function recordErasures(endings: Ending[], step: DispatchStep): Promise<void> {
+    for (const { job, erased } of endings) {
+      if (erased.length === 0) continue;
+      const open = await step.read('look for loads that have not ended', () => jobs.decidedLoads());
+      const loading = new Set(open.map(({ audience }) => audience));
+      await step('erased', () => audiences.recordErasure(job, erased, loading));
+    }
+  }
+
   /** Only asked for when every slot has merged the job. Null: another dispatcher has ended it, and cleared them. */
   async function allAcks({ _id, dropRequested }: JobDocument): Promise<AckDocument[] | null> {
     const found = await acks.ofJob(_id);
@@ -140,12 +153,12 @@ export function createEndJobs(deps: Dependencies) {
       const suppressed = sum(acked, 'suppressed');
       if (suppressed > 0 && job.listing)
         await step('suppressed', () => files.recordSuppressed(listing, suppressedByFile(acked)));
+      const erased = erasedFrom(acked);
       if (job.kind === 'privacy') {
-        await step('erased', () => audiences.recordErasure(job, erasedFrom(acked)));
         const removed = {
           found: sum(acked, 'uniqueDevices'),
           attributes: pairsByAttribute(acked),
-          audiences: erasedFrom(acked),
+          audiences: erased,
         };
         // The list is read for it.
         await step('receipt', () => deps.issueReceipt({ ...job, errors }, removed));
@@ -165,7 +178,7 @@ export function createEndJobs(deps: Dependencies) {
         ...(job.audience === null ? {} : growth),
         ...(drop ? { dropped: drop.slots } : {}),
       };
-      return { job, outcome, attributePairs: pairsByAttribute(acked) };
+      return { job, outcome, attributePairs: pairsByAttribute(acked), erased };
     },
 
     /** Those of a lane in their order. */
@@ -177,6 +190,7 @@ export function createEndJobs(deps: Dependencies) {
       await Promise.all([
         changes.length > 0 && step('count-attributes', () => attributeDevices.record(changes)),
         loaded.length > 0 && step('count-usage', () => usage.record(loaded)),
+        recordErasures(endings, step),
       ]);
       const ended = await step('end', () => jobs.end(endings.map(({ job, outcome }) => ({ job, outcome }))));
       const dropped = ended.find(({ phase }) => phase !== 'ended');
@@ -234,11 +248,8 @@ function suppressedByFile(acked: AckDocument[]): Map<number, number> {
 }
 
 /** What was removed from each audience, over all slots. */
-function erasedFrom(acked: AckDocument[]) {
-  const byAudience = new Map<
-    string,
-    { audience: number; generation: number; devices: number; matched: number }
-  >();
+function erasedFrom(acked: AckDocument[]): ErasedFrom[] {
+  const byAudience = new Map<string, ErasedFrom>();
   for (const { audiences } of acked)
     for (const row of audiences ? unpackNumbers(audiences.value(), 4) : []) {
       const [audience, generation, devices, matched] = row as [number, number, number, number];
@@ -248,5 +259,5 @@ function erasedFrom(acked: AckDocument[]) {
       sum.devices += devices;
       sum.matched += matched;
     }
-  return byAudience.values();
+  return [...byAudience.values()];
 }

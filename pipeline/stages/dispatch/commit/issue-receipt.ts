@@ -71,6 +71,9 @@ export function createIssueReceipt(deps: Dependencies) {
   return async (job: JobDocument, removed: Removed): Promise<void> => {
     if (await receipts.find(job._id)) return;
     const completedAt = new Date();
+    // Cancelled, or with a list that could not be read, it has done nothing; dropped, a part of it.
+    const isDeletion = job.privacy === 'delete' && job.verdict!.passed.length > 0;
+    const isWhole = isDeletion && !job.dropRequested;
     const { id, key } = await signingKeys.current(secrets);
     const jws = await new SignJWT({
       request: {
@@ -85,22 +88,21 @@ export function createIssueReceipt(deps: Dependencies) {
       },
       subjects: { identifiers: job.accepted ?? 0, ...(await subjectsOf(job)) },
       found: removed.found,
-      removed:
-        job.privacy === 'delete'
-          ? {
-              attributes: [...removed.attributes].map(([attribute_id, devices]) => ({
-                attribute_id,
-                devices,
-              })),
-              audiences: [...removed.audiences].map(({ audience: audience_id, devices }) => ({
-                audience_id,
-                devices,
-              })),
-              rejected_rows: true,
-            }
-          : null,
-      suppressed_since: job.privacy === 'delete' ? completedAt.toISOString() : null,
-      remains: job.privacy === 'delete' ? remains(completedAt) : null,
+      removed: isDeletion
+        ? {
+            attributes: [...removed.attributes].map(([attribute_id, devices]) => ({
+              attribute_id,
+              devices,
+            })),
+            audiences: [...removed.audiences].map(({ audience: audience_id, devices }) => ({
+              audience_id,
+              devices,
+            })),
+            rejected_rows: isWhole,
+          }
+        : null,
+      suppressed_since: isWhole ? completedAt.toISOString() : null,
+      remains: isDeletion ? remains(completedAt) : null,
       not_covered: NOT_COVERED,
     })
       .setProtectedHeader({ alg: SIGNING_ALGORITHM, kid: id, typ: RECEIPT_TYPE })

@@ -2,15 +2,16 @@
 import type { EndedJob } from '../../../stores/jobs/jobs.ts';
 import type { Stores } from '../../../stores/stores.ts';
 
-type Dependencies = Pick<Stores, 'jobs' | 'files' | 'rejects'>;
+type Dependencies = Pick<Stores, 'jobs' | 'files' | 'rejects' | 'requestResults'>;
 
 export type RemoveJobs = ReturnType<typeof createRemoveJobs>;
 
-export function createRemoveJobs({ jobs, files, rejects }: Dependencies) {
+export function createRemoveJobs({ jobs, files, rejects, requestResults }: Dependencies) {
   return async (ended: EndedJob[], signal: AbortSignal): Promise<void> => {
     if (ended.length === 0) return;
     const ids = ended.map(({ _id }) => _id);
     await rejects.removeOf(ids, signal);
+    await requestResults.forget(ids);
     await files.removeOf(ids, signal);
     await jobs.remove(ids);
   };

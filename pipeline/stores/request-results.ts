@@ -1,4 +1,4 @@
-/** What the slots have found for privacy requests. First writer wins: what is done again after a crash must say the same. */
+/** What slots found for privacy requests. First writer wins, so that a repetition after a crash returns the same result. */
 import type { Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { RequestResultDocument } from '../../schemas/stage-documents.ts';
@@ -14,14 +14,14 @@ export function createRequestResultStore(db: Db) {
   return {
     find: (job: number, slot: number) => results.findOne({ _id: idOf(job, slot) }),
 
-    /** Gives the one that is stored. */
+    /** Returns the stored result. */
     async store(result: RequestResult): Promise<RequestResultDocument> {
       const _id = idOf(result.job, result.slot);
       const update = { $setOnInsert: { ...result, createdAt: new Date() } };
       return (await results.findOneAndUpdate({ _id }, update, { upsert: true, returnDocument: 'after' }))!;
     },
 
-    /** In the order of slots. */
+    /** Ordered by slot. */
     ofJob: (job: number) => results.find({ job }).sort({ slot: 1 }).toArray(),
 
     forget: (jobs: number[]) => removeInSteps(results, { job: { $in: jobs } }),

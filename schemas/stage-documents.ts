@@ -218,7 +218,10 @@ export interface SpillDocument {
   bytes?: number;
 }
 
-/** The offset at which a stage started on a partition, and the message that it was handling; for the sink, the job that it was merging (stores/crashes.ts). */
+/**
+ * The offset at which a stage started on a partition, and the message that it was handling; for the sink, the job that it was merging
+ * (stores/crashes.ts).
+ */
 export interface CrashDocument {
   /** `<stage>/<partition>` */
   _id: string;

@@ -1,9 +1,8 @@
 /**
- * Takes devices, or some of their keys, out of a slot of a space, at the cost of the pages that hold them.
+ * Removes devices, or some of their keys, from a slot of a space. The cost depends on the pages that hold them.
  *
- * First the manifest is replaced by one that says what is removed, and names the devices in pages of their own: like every change, that
- * happens once. Then they are removed from the pages that hold them (complete-erasure.ts). If the process dies in between, the next
- * edit of the slot does that.
+ * First the manifest records the erasure, with the devices listed in separate pages: like every edit, that happens once. Then the devices
+ * are removed from the pages that hold them (complete-erasure.ts). If the process dies in between, the next edit of the slot does that.
  */
 import { changesIn, completeErasure, type Prepared } from './complete-erasure.ts';
 import { countStored } from './count-stored.ts';
@@ -16,16 +15,16 @@ import { groupsOf, type LoadedRegion, loadRegion } from './read-regions.ts';
 import { wholeSlot } from './regions.ts';
 
 export interface Erasure extends SlotTarget {
-  /** Only these keys, and devices that have no other; absent: the devices. */
+  /** Removes only these keys, and devices that have no other. Absent: removes the devices. */
   keys?: ReadonlySet<number> | undefined;
-  /** The space whose devices count as matches of those that are removed. */
+  /** The space in which removed devices count as matches. */
   matchIn?: string | undefined;
 }
 
-/** What is kept of the pages between counting and changing them. Beyond it they are read again. */
+/** Page contents kept between counting and changing. Further pages are read again. */
 const PREPARED_BYTES = 8 << 20;
 
-/** Once a job. The devices are in no page when this resolves. */
+/** Once per job. When this resolves, no page holds the devices. */
 export async function eraseDevices(deps: EditDeps, target: Erasure, wanted: Devices): Promise<Edited> {
   let prepared: Prepared | undefined;
   const edited = await editSlot(deps, target, async (edit) => {
@@ -81,7 +80,7 @@ async function count(deps: EditDeps, edit: SlotEdit, target: Erasure, wanted: De
   return preparing.finish(manifest.version + 1);
 }
 
-/** Changes the pages while they are in memory, as long as they are few. */
+/** Prepares the page changes while the pages are in memory, up to PREPARED_BYTES. */
 function prepare(deps: EditDeps, keys: Erasure['keys']) {
   let changes: Prepared['changes'] | undefined = [];
   let bytes = 0;
@@ -98,7 +97,7 @@ function prepare(deps: EditDeps, keys: Erasure['keys']) {
   };
 }
 
-/** Edits of the slot that are in flight start over. */
+/** Bumps the manifest's version, so that edits of the slot in flight start over. */
 export const fenceSlot = (deps: EditDeps, target: Pick<SlotTarget, 'space' | 'slot'>): Promise<void> =>
   deps.oneAtATime(manifestId(target.space, target.slot), async () => {
     for (let attempt = 1; ; attempt++) {
@@ -108,7 +107,7 @@ export const fenceSlot = (deps: EditDeps, target: Pick<SlotTarget, 'space' | 'sl
     }
   });
 
-/** Those that are chosen, without their keys. */
+/** The chosen devices, without their keys. */
 function pick(devices: Devices, isChosen: (n: number) => boolean): Devices {
   const writer = createWriter(devices.count, 0);
   for (let n = 0; n < devices.count; n++) if (isChosen(n)) writer.begin(devices, n);

@@ -1,4 +1,4 @@
-/** HTTP responses. They are written with plain JSON.stringify; these schemas describe them, and tests validate against them. */
+/** HTTP responses. They are written with JSON.stringify; these schemas describe them, and tests validate against them. */
 import { z } from 'zod';
 import { keyTypes, pathTypes, visibility, zeroOrOne } from './http.ts';
 import { problemCodes } from './problems.ts';
@@ -8,7 +8,7 @@ export const described = <S extends z.ZodType>(schema: S, description: string, e
 export const id = z.int().positive();
 export const count = z.int().nonnegative();
 const countText = z.string().regex(/^\d+$/);
-/** One form in every record, so that reasons and their sum cannot disagree. */
+/** The same form in every record. */
 const rejectedByCode = z.record(z.string(), count);
 const rejectedExample = { bad_identifier: 8, opted_out: 2 };
 export const time = z.iso.datetime().meta({ example: '2026-06-01T08:30:00.000Z' });

@@ -1,4 +1,4 @@
-/** Privacy requests as they are answered. */
+/** HTTP responses of privacy requests. */
 import { z } from 'zod';
 import { count, created, described, id, importLogError, statusOf, updated } from './http-answers.ts';
 import { privacyTypes } from './job-documents.ts';
@@ -9,7 +9,7 @@ export const requestId = z
 
 const between =
   'As of now, of those that have ended; imports that were merged together count as one. Which load brought the device is not stored: it is one from `first_addition` to `last_addition`. Null if that is not known, or was removed after the request.';
-/** The field is named after the id of such a job. */
+/** `idField`: the name of the job's id field. */
 const additions = (idField: 'import_log_id' | 'load_id', what: string) => {
   const addition = z.strictObject({ [idField]: id, created_at: created }).nullable();
   const sample = { [idField]: 12, created_at: '2026-06-01T12:00:00.000Z' };

@@ -1,4 +1,4 @@
-/** How far a job has come. Like http-answers.ts: this describes the responses, and tests validate against it. */
+/** The progress of a job. Like http-answers.ts: describes the responses, and tests validate against it. */
 import { z } from 'zod';
 import { count, created, described, statusOf, time } from './http-answers.ts';
 

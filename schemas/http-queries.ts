@@ -12,7 +12,7 @@ const wholeNumber = (max: number, message: string) =>
     .regex(/^[1-9][0-9]{0,15}$/, message)
     .transform(Number)
     .refine((number) => number <= max, message);
-/** What is validated is text; what the document says is what it means. */
+/** The parameter is validated as text, but documented as an integer. */
 const integer = (minimum: number, maximum: number, description: string) => ({
   type: 'integer' as const,
   minimum,
@@ -75,7 +75,7 @@ export const deliveryQuery = z.object({
     .meta({ description: 'Only deliveries that have this status.' }),
 });
 
-/** `false` is what a script may send that has an option for it. */
+/** `false` is accepted, too, for scripts that always send the parameter. */
 export const dryRunQuery = z.object({
   dry_run: z
     .enum(['true', 'false'], 'must be true or false')

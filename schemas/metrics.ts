@@ -1,6 +1,6 @@
 /**
- * Every metric that the service exports. Names and labels are a contract: the dashboard and the alert rules in deploy/monitoring use
- * them. Base units, and counters end in `_total`.
+ * Every exported metric. Names and labels are a contract: the dashboard and the alert rules in deploy/monitoring use them. Base units;
+ * counters end in `_total`.
  */
 export interface DeclaredMetric {
   readonly type: 'counter' | 'gauge' | 'histogram';
@@ -8,7 +8,7 @@ export interface DeclaredMetric {
   readonly help: string;
   readonly labels: readonly string[];
   readonly buckets?: readonly number[];
-  /** How the values of a process's threads become one; added up unless given. */
+  /** How the values of a process's threads are aggregated. Default: sum. */
   readonly across?: 'max';
 }
 
@@ -30,7 +30,7 @@ const histogram = <const L extends readonly string[]>(
   buckets: readonly number[],
 ) => ({ type: 'histogram', name, help, labels, buckets }) as const;
 
-/** Of both processes: what they are and what they depend on. */
+/** Metrics of both processes: build and backends. */
 export const processMetrics = {
   build: gauge('headrace_build_info', 'Always 1; the labels say which version runs.', ['version', 'node']),
   backendUp: gauge('headrace_backend_up', 'Whether a backend responds: 1 or 0.', ['backend']),
@@ -67,7 +67,7 @@ export const apiMetrics = {
     'Threads that failed while they computed a report; the next report gets a new one.',
     [],
   ),
-  /** Exported by the API, so that they are there when no pipeline is. */
+  /** Exported by the API, so that they exist while no pipeline runs. */
   jobs: gauge('headrace_jobs', 'Unfinished jobs by phase: accepted, listed, decided.', ['phase']),
   jobsStopped: gauge(
     'headrace_jobs_stopped',

@@ -15,7 +15,7 @@ export const secrets = {
   }),
   HEADRACE_SECRET_OLD: z
     .string()
-    .transform((list) => list.split(',').filter((one) => one.trim() !== ''))
+    .transform((list) => list.split(',').filter((secret) => secret.trim() !== ''))
     .pipe(z.array(secret32))
     .default([])
     .describe(

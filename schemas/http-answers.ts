@@ -29,7 +29,7 @@ export const fullPath = described(
 
 export const prefixMatches = described(
   z.array(z.string()),
-  'If `file_path` is a prefix that does not end in `/`: what begins with it, up to the next `/`, at most 20. `day` matches both `day/` and `day2/`; end the path with `/` to load only one of them. Otherwise, and until the files are listed, empty.',
+  'If `file_path` is a prefix that does not end in `/`: the names that start with it, up to the next `/`, at most 20. `day` matches both `day/` and `day2/`; end the path with `/` to load only one of them. Otherwise, and until the files are listed, empty.',
   [],
 );
 
@@ -52,7 +52,7 @@ export const importLogError = z
   .meta({ id: 'ImportLogError' });
 
 const suppressedDevices =
-  'Distinct devices that were left out because a privacy request has suppressed them; null until the job has ended. They are no rejects, and count as valid rows.';
+  'Distinct devices excluded because a privacy request suppressed them; null until the job has ended. Their rows count as valid, not as rejected.';
 
 export const importLog = z
   .strictObject({
@@ -208,7 +208,7 @@ const loadFields = {
   generation: described(id, 'The generation of the audience that it belongs to.', 1),
   cleared: described(
     z.boolean(),
-    'Whether the audience was cleared after the load was accepted: nothing of it is in the audience.',
+    'Whether the audience was cleared after the load was accepted: none of its devices are in the audience.',
     false,
   ),
   status: statusOf('The status of the load.'),

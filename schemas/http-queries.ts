@@ -84,7 +84,7 @@ export const dryRunQuery = z.object({
     .meta({
       type: 'boolean',
       description:
-        '`true`: reads the files as a load would and changes nothing. The response is `{dry_run_id}`, and `Location` says what would be loaded and rejected. No job is queued; the load that follows is another request and needs another `Idempotency-Key`.',
+        '`true`: reads the files as a load would and changes nothing. The response is `{dry_run_id}`, and `Location` shows what would be loaded and rejected. No job is queued; the load that follows is another request and needs another `Idempotency-Key`.',
     }),
 });
 

@@ -42,9 +42,9 @@ async function count(deps: EditDeps, edit: SlotEdit, target: Erasure, wanted: De
   for (const group of groupsOf(manifest.regions, wanted)) {
     await edit.renew();
     const loaded = await Promise.all(group.map(([region, part]) => loadRegion(deps, manifest, region, part)));
-    for (const one of loaded) {
-      const hit = new Uint8Array(one.wanted!.count);
-      const kept = new Uint8Array(one.wanted!.count);
+    for (const each of loaded) {
+      const hit = new Uint8Array(each.wanted!.count);
+      const kept = new Uint8Array(each.wanted!.count);
       let device = 0;
       const onDevice = (n: number) => {
         device = n;
@@ -58,13 +58,13 @@ async function count(deps: EditDeps, edit: SlotEdit, target: Erasure, wanted: De
         hit[device] = 1;
         change.pairs.set(key, (change.pairs.get(key) ?? 0) + 1);
       };
-      joinRegion(one, { onDevice, onKey }, deps.hash);
-      const changed = pick(one.wanted!, (n) => hit[n] === 1);
+      joinRegion(each, { onDevice, onKey }, deps.hash);
+      const changed = pick(each.wanted!, (n) => hit[n] === 1);
       if (changed.count === 0) continue;
       named.push(changed);
-      preparing.add({ ...one, wanted: changed });
+      preparing.add({ ...each, wanted: changed });
       change.devices += changed.count;
-      const gone = pick(one.wanted!, (n) => hit[n] === 1 && kept[n] === 0);
+      const gone = pick(each.wanted!, (n) => hit[n] === 1 && kept[n] === 0);
       edit.total -= gone.count;
       if (matchIn && gone.count > 0)
         change.matched += await countStored(deps, { space: matchIn, slot }, gone);

@@ -128,7 +128,10 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
   }
 
   function giveUp(owner: OwnedPartition, { job, attempt }: JobMarker, reason: string): Vote {
-    deps.log.error({ job, attempt, partition: owner.partition, reason }, 'giving up: it failed too often');
+    deps.log.error(
+      { job, attempt, partition: owner.partition, reason },
+      'giving up on the job: it failed too often',
+    );
     owner.failed.set(job, { attempt, reason });
     return { job, attempt, partition: owner.partition, missing: [], failure: `sink: ${reason}` };
   }

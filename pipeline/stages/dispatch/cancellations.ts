@@ -25,9 +25,9 @@ export function createCancellations({ jobs, audiences }: Dependencies) {
   }
 
   return {
-    of: groupCommit(async (some: JobDocument[]) => {
-      const failures = await find(some, true);
-      return some.map(({ _id }) => failures.get(_id));
+    of: groupCommit(async (wanted: JobDocument[]) => {
+      const failures = await find(wanted, true);
+      return wanted.map(({ _id }) => failures.get(_id));
     }),
 
     among(loading: JobDocument[]): Promise<Map<number, FileFailure>> {

@@ -109,8 +109,8 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
     lane.set(job._id, { job, after });
   }
 
-  async function send(name: 'prepare' | 'commit', some: Pick<Waiting, 'job' | 'marker'>[]): Promise<void> {
-    const messages = some.flatMap(({ job, marker }) => {
+  async function send(name: 'prepare' | 'commit', due: Pick<Waiting, 'job' | 'marker'>[]): Promise<void> {
+    const messages = due.flatMap(({ job, marker }) => {
       const value = marker();
       return Array.from({ length: deps.devicePartitions }, (_, partition): OutgoingMessage => {
         return { partition, key: `job ${job._id}`, value };

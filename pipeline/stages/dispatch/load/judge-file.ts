@@ -28,7 +28,7 @@ export function judgeFile(number: number, tally: FileTally, maxInvalidShare: num
   }
   const invalid = rejected - (tally.rejected.opted_out ?? 0);
   if (invalid > tally.rows * maxInvalidShare) {
-    const message = `${format(invalid)} of ${format(tally.rows)} rows are invalid (${mainReasons(tally.rejected)}); at most ${format(maxInvalidShare * 100)}% may be. See the rejected rows.`;
+    const message = `${format(invalid)} of ${format(tally.rows)} rows are invalid (${mainReasons(tally.rejected)}); the limit is ${format(maxInvalidShare * 100)}%. See the rejected rows.`;
     return { ...counts, failure: { code: 'too_many_invalid', message, count: invalid } };
   }
   return { ...counts, ...eventsOf(tally), ...duplicatesOf(tally), failure: null };

@@ -33,15 +33,15 @@ const MAX_AT_ONCE = 5_000;
 export function createPublishFiles(deps: PublishDependencies, step: DispatchStep) {
   const { files, fileWindow } = deps;
 
-  async function publish(entry: LoadingJob, some: FileDocument[]): Promise<void> {
-    const messages = some.map((file) => ({
+  async function publish(entry: LoadingJob, chosen: FileDocument[]): Promise<void> {
+    const messages = chosen.map((file) => ({
       partition: (file.job + file.number) % deps.filePartitions,
       key: `${file.job}.${file.number}`,
       value: encodeFile(entry.job, file),
       ...jobHeaders(entry.job),
     }));
     await step('publish-files', () => deps.publisher.send('files', messages));
-    for (const { number, size, compressed, batchBytes } of some) {
+    for (const { number, size, compressed, batchBytes } of chosen) {
       const tally = entry.inFlight.get(number)?.tally ?? noBatches();
       entry.inFlight.set(number, { size, compressed, batchBytes, tally });
     }
@@ -99,9 +99,9 @@ export function createPublishFiles(deps: PublishDependencies, step: DispatchStep
       entry.progress = { seen, at: now, patienceMs: Math.min(MAX_PATIENCE_MS, 2 * progress.patienceMs) };
       deps.log.warn({ job: job._id, files: inFlight.size }, 'no progress: publishing the files again');
       const numbers = [...inFlight.keys()].sort((a, b) => a - b);
-      for (const some of inGroups(numbers, within({ count: MAX_AT_ONCE }))) {
+      for (const group of inGroups(numbers, within({ count: MAX_AT_ONCE }))) {
         const open = await step.read('find files to publish again', () =>
-          files.undecided(job.listing!, attempt, some[0]!, some.length),
+          files.undecided(job.listing!, attempt, group[0]!, group.length),
         );
         const stalled = open.filter(({ number }) => inFlight.has(number));
         if (stalled.length > 0) await publish(entry, stalled);

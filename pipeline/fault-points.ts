@@ -7,7 +7,7 @@ import { sinkSteps } from './stages/sink/steps.ts';
 import { splitSteps } from './stages/split/steps.ts';
 import { validateSteps } from './stages/validate/steps.ts';
 
-/** The consume loop adds the commit of offsets. */
+/** `offsets` is the offset commit of the consume loop. */
 export const faultPoints = {
   dispatch: pointsOf('dispatch', [...dispatchSteps, 'offsets']),
   split: pointsOf('split', [...splitSteps, 'offsets']),

@@ -1,4 +1,4 @@
-/** One thread of the pipeline: some of its stages, with clients of their own. worker.ts starts it and stops it. */
+/** One thread of the pipeline: its stages and its own clients. worker.ts starts and stops it. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { type ConfigOf, parseConfig } from '../schemas/config.ts';
 import type { StageName } from '../schemas/stages.ts';
@@ -36,7 +36,7 @@ import { createTopology } from './topology.ts';
 
 export interface ThreadData {
   stages: readonly StageName[];
-  /** One of the threads says what is the same for all. */
+  /** Only the first thread logs warnings that concern all of them. */
   isFirst: boolean;
 }
 
@@ -73,7 +73,7 @@ async function runStages(config: ConfigOf<'pipeline'>, { stages, isFirst }: Thre
       ]);
       return { kafka, mongodb, stages: ready };
     },
-    /** Apart from the others: a storage that is slow to answer says nothing of them. */
+    /** Checked separately: slow storage must not delay the other checks. */
     storage: () => (readsStorage ? sources.probe.isReadable() : Promise.resolve(true)),
     metrics: () => metrics.read(),
     async stop() {
@@ -139,7 +139,7 @@ async function runStages(config: ConfigOf<'pipeline'>, { stages, isFirst }: Thre
     await consumption.joined;
   };
   await Promise.all(stages.map(run));
-  // There is one active dispatcher, so what it exports is not counted twice.
+  // Exported by the active dispatcher only, so that nothing is counted twice.
   metrics.onRead([metrics.lagMessages], async () => {
     const { values } = await metrics.dispatcherActive.get();
     metrics.lagMessages.reset();
@@ -157,7 +157,7 @@ async function runStages(config: ConfigOf<'pipeline'>, { stages, isFirst }: Thre
   log.info({ stages, partitions }, 'ready');
 }
 
-// Thrown out of any promise, it reaches worker.ts as the error it is.
+// Thrown outside the promise: worker.ts then receives the original error, not an unhandled rejection.
 runStages(parseConfig(process.env, 'pipeline'), workerData as ThreadData).catch((error: unknown) =>
   queueMicrotask(() => {
     throw error;

@@ -42,9 +42,9 @@ export interface Dependencies {
   sources: Pick<ReturnType<typeof createJobSources>, 'sourceOf'>;
   metrics: PipelineMetrics;
   tracer: Tracer;
-  /** Where a device is placed: keyed with the installation's key. */
+  /** Keyed hash that places a device in a slot. */
   hashDevice: DeviceHash;
-  /** How many partitions each topic has. */
+  /** Partition count by topic. */
   partitions: Record<TopicKey, number>;
   onFatal(error: unknown): void;
 }

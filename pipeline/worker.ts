@@ -1,7 +1,7 @@
 /**
- * `headrace pipeline`: runs the stages of topology.ts, all or some of them, until a signal or a fatal error. Stages communicate only
- * through Kafka and MongoDB, so each thread runs all of them, and the threads share the partitions as processes would. Beside two or more,
- * dispatch has a thread of its own: it has little to do, often, and must not wait for rows to be parsed.
+ * `headrace pipeline`: runs the chosen stages of topology.ts until a signal or a fatal error. Stages communicate only through Kafka and
+ * MongoDB, so each thread runs all of them and the threads share the partitions like processes. With two or more threads, dispatch gets
+ * its own: it wakes often, does little, and must not wait for row parsing.
  */
 import { setFlagsFromString } from 'node:v8';
 import type { Config } from '../schemas/config.ts';
@@ -14,9 +14,9 @@ import { readAll } from './runtime/metrics.ts';
 import type { ThreadData, ThreadHealth } from './stage-thread.ts';
 
 /**
- * V8 counts buffers as heap, and expects that few of them die young. Ours do: by itself it marks the whole heap for every 50 MB that
- * passes through, a quarter of all CPU time, and frees next to nothing. A constant factor lets the old space grow to two and a half
- * times what is live before it is marked; V8's own factor varies from 1.1 to 4.
+ * V8 counts buffers as heap and assumes that most of them live long. Ours die young, so by default V8 marks the whole heap for every
+ * 50 MB of throughput: a quarter of the CPU time, and almost nothing is freed. A fixed factor lets the old space grow to 2.5 times its
+ * live size before a mark; V8's own factor varies from 1.1 to 4.
  */
 const GROW_HEAP = '--heap-growing-percent=150';
 
@@ -31,27 +31,27 @@ export async function runPipeline(config: Config, chosen: readonly StageName[] =
   setFlagsFromString(GROW_HEAP);
   const log = createLogger(config, 'pipeline');
   const shutdown = createShutdown(log, config.shutdownMs);
-  // Next to this file once both are compiled.
+  // The build puts it next to this file.
   const module = new URL('./stage-thread.cjs', import.meta.url);
   const onFailure = (error: Error) => shutdown.stop('a stage failed', error);
   const threads = stagesByThread(chosen, config.threads).map((stages, i) =>
     startThread(module, { stages, isFirst: i === 0 } satisfies ThreadData, onFailure),
   );
 
-  const everywhere = (part: keyof ThreadHealth) => async () => {
+  const isHealthy = (part: keyof ThreadHealth) => async () => {
     const answers = await Promise.all(threads.map((thread) => thread.ask<ThreadHealth>('health')));
     return answers.every((answer) => answer[part]);
   };
   const storageIsReadable = async () =>
     (await Promise.all(threads.map((thread) => thread.ask<boolean>('storage')))).every(Boolean);
   const readiness = createReadiness([
-    { name: 'kafka', check: everywhere('kafka') },
-    { name: 'mongodb', check: everywhere('mongodb') },
-    { name: 'stages', check: everywhere('stages') },
+    { name: 'kafka', check: isHealthy('kafka') },
+    { name: 'mongodb', check: isHealthy('mongodb') },
+    { name: 'stages', check: isHealthy('stages') },
     { name: 'storage', check: storageIsReadable },
   ]);
-  const ofThreads = threads.map((thread) => ({ read: () => thread.ask<object[]>('metrics') }));
-  const metrics = [createProcessMetrics(readiness), ...ofThreads];
+  const threadMetrics = threads.map((thread) => ({ read: () => thread.ask<object[]>('metrics') }));
+  const metrics = [createProcessMetrics(readiness), ...threadMetrics];
   const health = await serveHealth({ host: config.metricsHost, port: config.pipelinePort }, readiness, () =>
     readAll(metrics),
   );

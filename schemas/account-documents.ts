@@ -1,7 +1,7 @@
-/** What is kept about partners beside their data: what operators did, and what was loaded on each day. */
+/** Audit log and daily usage. */
 import type { ObjectId } from 'mongodb';
 
-/** Stored before the action begins. One that stays `intended` was interrupted: whether it took effect is unknown. */
+/** Stored before the action starts. An entry that stays `intended` was interrupted: whether it took effect is unknown. */
 type AuditOutcome = 'intended' | 'done' | 'failed';
 
 export interface AuditDocument {
@@ -22,15 +22,15 @@ export interface AuditDocument {
   endedAt?: Date;
 }
 
-/** What a partner has loaded of the jobs that were accepted on one day (UTC), and what its dry runs have read. */
+/** A partner's usage by jobs accepted on one day (UTC), and by its dry runs. */
 export interface UsageDocument {
   /** `<partner>/<YYYY-MM-DD>` */
   _id: string;
-  /** The last job that is included. */
+  /** The last job included. */
   job: number;
   jobs: number;
-  /** Of the files as they were listed, whether they passed or not; and what dry runs have read. */
+  /** Bytes of all files, passed or not, and bytes read by dry runs. */
   bytes: number;
-  /** Rows read, rejected ones included. */
+  /** Rows read, including rejected ones. */
   rows: number;
 }

@@ -1,7 +1,7 @@
-/** Avro schemas as values that carry the TypeScript type of what they describe, so that a message is declared once. */
+/** Avro schemas as values that carry the TypeScript type they describe, so that a message is declared once. */
 import type { Schema } from 'avsc';
 
-/** `value` does not exist at run time: it carries the type of the values for the compiler. */
+/** `value` does not exist at run time: it only carries the type. */
 export interface Avro<T> {
   schema: unknown;
   default?: unknown;
@@ -19,12 +19,12 @@ export const millis = avro<number>({ type: 'long', logicalType: 'timestamp-milli
 export const string = avro<string>('string');
 export const bytes = avro<Buffer>('bytes');
 export const uuid = (name: string) => avro<Buffer>({ type: 'fixed', name, size: 16, logicalType: 'uuid' });
-/** In our code, the bytes as they are in the message. */
+/** Kept encoded in our code, as the bytes of the message. */
 export const encoded = ({ schema }: Avro<unknown>) => avro<Buffer>(schema);
 export const array = <T>({ schema }: Avro<T>) => avro<T[]>({ type: 'array', items: schema });
 export const enumeration = <const Symbols extends readonly string[]>(name: string, symbols: Symbols) =>
   avro<Symbols[number]>({ type: 'enum', name, symbols });
-/** A field of this type, and what it means. */
+/** A field of this type with its documentation. */
 export const doc = <T>(type: Avro<T>, text: string): Avro<T> => ({ ...type, doc: text });
 export const optional = <T>({ schema }: Avro<T>): Avro<T | null> => ({
   schema: ['null', schema],
@@ -43,7 +43,7 @@ export const record = <F extends Fields>(name: string, doc: string, fields: F) =
     })),
   });
 
-/** A record again, where the schema has it already: Avro defines a name once. */
+/** References a record that the schema already defines: Avro defines a name once. */
 export const again = <T>({ schema }: Avro<T>): Avro<T> => {
   const { namespace, name } = schema as { namespace: string; name: string };
   return { schema: `${namespace}.${name}` };
@@ -54,7 +54,7 @@ export interface Version {
   schema: Schema;
 }
 
-/** A schema that may grow: each version has an id of its own, and adds fields to the one before it. */
+/** A versioned schema: each version has its own id and adds fields to the previous one. */
 export interface Message<F extends Fields = Fields> extends Version {
   earlier: Version[];
   fields: F;

@@ -1,4 +1,4 @@
-/** Environment variables of a partner's commands. They are no settings of the service, which ignores them. */
+/** Environment variables of a partner's commands. The service ignores them. */
 export const clientVariables = {
   profile: 'HEADRACE_PROFILE',
   apiUrl: 'HEADRACE_API_URL',
@@ -14,7 +14,7 @@ export type ClientVariable = (typeof clientVariables)[keyof typeof clientVariabl
 
 const names: ReadonlySet<string> = new Set(Object.values(clientVariables));
 
-/** Where the local stack runs its servers: `docker` or `local`. It is no setting of the service either. */
+/** Where the local stack runs its servers: `docker` or `local`. The service ignores it, too. */
 export const serversVariable = 'HEADRACE_SERVERS';
 
 export const isClientVariable = (name: string): boolean => names.has(name) || name === serversVariable;

@@ -1,24 +1,24 @@
-/** The composition reports of audiences in MongoDB: one document for each audience, with its last report and who computes the next. */
+/** Composition reports in MongoDB: one document per audience, with its last report and the claim on computing the next. */
 import type { Binary } from 'mongodb';
 
-/** How far the jobs had come that change device sets: the last one that had ended. Jobs end in their order. */
+/** The number of ended jobs that change device sets. */
 export interface EndedJobs {
-  /** The last import or deletion, of all partners. */
+  /** Imports and deletions of all partners. */
   marketplace: number;
-  /** The last load of one of the partner's audiences. */
+  /** Loads of the partner's audiences. */
   loads: number;
 }
 
 export interface CompositionClaim {
   /** Fencing token of the computation: a process that lost its lease stores nothing. */
   token: string;
-  /** Who has asked. */
+  /** The requester. */
   partner: string;
   customer: string | null;
-  /** Among the unfinished ones of the partner and the customer; unique. */
+  /** Unique among the claims of the partner and the customer. */
   place: number;
   customerPlace?: number;
-  /** Of the audience. */
+  /** The audience's generation. */
   generation: number;
   startedAt: Date;
   heartbeat: Date;
@@ -27,14 +27,14 @@ export interface CompositionClaim {
 }
 
 export interface CompositionReport {
-  /** That of the computation. */
+  /** The token of the computation. */
   token: string;
   generation: number;
-  /** What had ended when the computation began. */
+  /** Jobs that had ended when the computation started. */
   ended: EndedJobs;
-  /** How often the visibility of an attribute had been changed then. */
+  /** Number of visibility changes of attributes at that time. */
   visibility: number;
-  /** Something was merged into the sets during the computation: the counts are no state of one moment. */
+  /** The sets changed during the computation: the counts are not a consistent snapshot. */
   overtaken: boolean;
   startedAt: Date;
   computedAt: Date;
@@ -42,16 +42,18 @@ export interface CompositionReport {
   matched: number;
   /** Distinct devices of all attributes; null: not counted, because the audience is empty. */
   marketplaceDevices: number | null;
-  /** How many documents hold the rows of its attributes: those that devices have in common, most devices first, then by id. */
+  /** Number of documents with the rows of its attributes, most common devices first, then by id. */
   rowParts: number;
-  /** Number table: audience, its generation, its devices, the common ones. Most common devices first, then by id; none without any. */
+  /**
+   * Number table: audience, generation, devices, common devices. Most common devices first, then by id; without audiences that have none.
+   */
   others: Binary;
-  /** Whether all audiences were compared: of the audience's customer, and of the partner. */
+  /** Whether all audiences of the customer, and of the partner, were compared. */
   compared: { ofCustomer: boolean; ofPartner: boolean };
   events: { event: string; devices: number; rows: number }[];
 }
 
-/** What is read of a report to decide whether it may be shown. */
+/** The fields that decide whether a report may be shown. */
 export type CompositionHead = Pick<
   CompositionReport,
   'token' | 'generation' | 'ended' | 'visibility' | 'overtaken' | 'computedAt'
@@ -60,23 +62,23 @@ export type CompositionHead = Pick<
 export interface CompositionDocument {
   /** The audience. */
   _id: number;
-  /** Of the claim or, without one, of the report. */
+  /** Generation of the claim or, without one, of the report. */
   generation: number;
   claim?: CompositionClaim;
-  /** The last computation failed, and no response has said so yet. */
+  /** When the last computation failed, if no response has reported it yet. */
   failedAt?: Date;
   report?: CompositionReport;
 }
 
-/** Rows of the attributes of a report, rendered (pipeline/stores/composition-rows.ts). */
+/** Rendered attribute rows of a report (pipeline/stores/composition-rows.ts). */
 export interface CompositionRowsDocument {
-  /** The token of the computation, and the number of the part. */
+  /** `<token of the computation>/<part>` */
   _id: string;
   audience: number;
   generation: number;
   index: Binary;
   json: Binary;
   csv: Binary;
-  /** MongoDB removes it then. Absent: a report names it. */
+  /** TTL. Absent while a report references the rows. */
   expiresAt?: Date;
 }

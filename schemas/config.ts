@@ -9,7 +9,7 @@ import { readSecretFiles } from './secret-files.ts';
 import * as service from './service-settings.ts';
 import { isTestOverride, readTuning, type Tuning } from './tuning.ts';
 
-/** In the order of the reference. */
+/** In reference order. */
 export const settingGroups = {
   Kafka: kafka,
   MongoDB: mongo,
@@ -70,7 +70,7 @@ type Camel<S extends string> = S extends `${infer A}_${infer B}`
 type Setting<Name> = Name extends `HEADRACE_${infer Rest}` ? Camel<Rest> : never;
 export type Config = { readonly [K in keyof Environment as Setting<K>]: Environment[K] } & Tuning;
 export type ConfigOf<R extends Role> = Omit<Config, Setting<(typeof unusedBy)[R][number]>>;
-/** What every process that uses Kafka has. */
+/** The settings of every process that uses Kafka. */
 export type OperatorConfig = ConfigOf<'operator'>;
 
 export class ConfigError extends Error {

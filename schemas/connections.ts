@@ -62,7 +62,7 @@ export const mongo = {
 export const storage = {
   HEADRACE_S3_ENDPOINT: endpoint.describe('http(s)://host[:port]; empty: AWS.'),
   HEADRACE_S3_PUBLIC_ENDPOINT: endpoint.describe(
-    'The same storage as browsers reach it, for uploads in the console; empty: HEADRACE_S3_ENDPOINT.',
+    'Public address of the same storage, for uploads by browsers in the console; empty: HEADRACE_S3_ENDPOINT.',
   ),
   HEADRACE_PARTNER_S3_ENDPOINT: endpoint.describe(
     'Endpoint of partners’ own buckets (path_type 1); empty: AWS.',

@@ -1,7 +1,7 @@
-/** Lines of CSV tables (RFC 4180), as the API and the console write them. A hidden count is an empty cell. */
+/** Lines of CSV tables (RFC 4180), written by the API and the console. A hidden count is an empty cell. */
 export type CsvCell = string | number | null | undefined;
 
-/** A spreadsheet must not take a name for a formula: an apostrophe makes it text. */
+/** Prevents formula injection: an apostrophe makes a spreadsheet treat the cell as text. */
 const defused = (text: string) => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
 const quoted = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 const textOf = (cell: CsvCell) => (typeof cell === 'string' ? quoted(defused(cell)) : String(cell ?? ''));

@@ -1,15 +1,15 @@
-/** What is in MongoDB: one type for each collection. Jobs, partners and others have a file of their own beside this one. */
+/** Documents in MongoDB, one type per collection. Jobs, partners and others have their own files next to this one. */
 import type { Binary } from 'mongodb';
 import type { RejectCode } from './codes.ts';
 import type { JobDocument } from './job-documents.ts';
 
-/** A key with which the installation signs receipts. */
+/** A key for signing receipts. */
 export interface SigningKeyDocument {
   /** The `kid`: its thumbprint. */
   _id: string;
-  /** As a JWK, in JSON. */
+  /** JWK as JSON. */
   publicKey: string;
-  /** The private key as a JWK; encrypted. Absent: it was replaced, and only verifies. */
+  /** The private key as a JWK, encrypted. Absent: it was replaced and only verifies. */
   sealed?: Binary;
   createdAt: Date;
 }
@@ -32,25 +32,25 @@ export interface AttributeDocument {
   sequence: number;
   foreignKey?: string;
   foreignKeySequence?: number;
-  /** Shown to its owner alone. Absent: public. */
+  /** Visible only to its owner. Absent: public. */
   isPrivate?: true;
-  /** When it ceased to be public, by the database's clock. */
+  /** When it became private, by the database's clock. */
   madePrivateAt?: Date;
-  /** It is deleted, and hidden: only jobs from before this number of the sequence see it. Its foreign key stays taken. */
+  /** It is deleted and hidden: only jobs accepted before this sequence number see it. Its foreign key stays taken. */
   deletedSequence?: number;
   /** The job that deletes its data. */
   deletedBy?: number;
   createdAt: Date;
 }
 
-/** How many devices some attributes have (pipeline/stores/attribute-devices.ts). */
+/** Device counts of some attributes (pipeline/stores/attribute-devices.ts). */
 export interface AttributeDevicesDocument {
   _id: number;
-  /** The last job of each partner that is included. */
+  /** The last included job of each partner. */
   jobs: Record<string, number>;
   /** By attribute. */
   devices: Record<string, number>;
-  /** By attribute: the first and the last import that added devices, since all of its data was last deleted. */
+  /** By attribute: the first and the last import that added devices since its data was last deleted. */
   first?: Record<string, Addition>;
   last?: Record<string, Addition>;
 }
@@ -65,21 +65,21 @@ export interface Additions {
   last: Addition;
 }
 
-/** The key that slots and addresses of devices are derived from (pipeline/sets/placement.ts). */
+/** The key from which slots and addresses of devices are derived (pipeline/sets/placement.ts). */
 export interface PlacementDocument {
   _id: 'key';
   key: Binary;
   createdAt: Date;
 }
 
-/** A number that the processes share (pipeline/stores/counters.ts). */
+/** A number shared by all processes (pipeline/stores/counters.ts). */
 export interface CounterDocument {
   _id: string;
   value: number;
-  /** Of a lease: who has it, and when what a dead process left of it is removed. */
+  /** Leases: the holder, and the TTL of a lease left by a dead process. */
   holder?: string;
   expiresAt?: Date;
-  /** Of the job up to which events are recorded: how often the webhooks to record them for have changed. */
+  /** Watermark of recorded events: number of changes to webhooks. */
   version?: number;
 }
 
@@ -95,7 +95,7 @@ export interface AudienceDocument {
   uniqueDevices: number;
   uploadedDevices: number;
   matchedDevices: number;
-  /** When that was counted, and by what: loads match the devices that they add, a report counts all. Absent: nothing is loaded. */
+  /** When and by what it was counted: a load matches only the devices it adds, a report counts all. Absent: nothing is loaded. */
   matchedAt?: Date;
   matchedBy?: 'load' | 'report';
   /** Rejected rows of the newest entry of each path. */
@@ -107,13 +107,13 @@ export interface AudienceDocument {
   failedFiles?: number;
   /** The last load included in these counts. */
   loadedBy?: number;
-  /** The last privacy request that is included: of the partner, and of everyone. */
+  /** The last included privacy request: by the partner, and for all partners. */
   erasedBy?: { partner?: number; everyone?: number };
-  /** By the database's clock: when it was cleared, and since when nothing is left of earlier generations. Absent once that is final. */
+  /** By the database's clock: when it was cleared, and (`sweptAt`) when earlier generations were swept. Absent once that is final. */
   clearedAt?: Date;
-  /** The same, and it stays. */
+  /** Like `clearedAt`, but permanent. */
   lastClearedAt?: Date;
-  /** It is hidden. The document stays, so that the first job does not create the audience again. */
+  /** Hidden. The document stays as a tombstone, so that the first job does not create the audience again. */
   deletedAt?: Date;
   sweptAt?: Date;
   createdAt: Date;
@@ -134,22 +134,22 @@ export interface IdempotencyDocument {
   /** `<partner>/<key>`, or `<partner> <customer> <key>` */
   _id: string;
   requestHash: string;
-  /** Of the job that the request queues. */
+  /** The request token of the job that the request queues. */
   token: string;
-  /** What a request that queues no job is about to do; encrypted. */
+  /** The intended change of a request that queues no job; encrypted. */
   intent?: Binary;
   /** The response; encrypted. */
   answer?: Binary;
   createdAt: Date;
 }
 
-/** Removed by MongoDB when the session would have ended anyway. */
+/** Removed by a TTL index when the session would have expired. */
 export interface EndedSessionDocument {
   _id: string;
   expiresAt: Date;
 }
 
-/** One value of the installation, by its name. */
+/** A named value of the installation. */
 export interface InstallationDocument {
   _id: string;
   value: string;
@@ -198,19 +198,19 @@ export const collections = {
   dropAmendments: 'drop_amendments',
 } as const;
 
-/** Names of what devices are stored in: the marketplace with all attributes, each generation of an audience, and suppression lists. */
+/** Names of spaces: the marketplace with all attributes, each generation of an audience, and suppression lists. */
 export const spaces = {
   marketplace: 'm',
   audience: (audience: number, generation: number) => `a${audience}.${generation}`,
-  /** What a job changes. */
+  /** The space that a job changes. */
   of: ({ audience, generation }: Pick<JobDocument, 'audience' | 'generation'>) =>
     audience === null ? spaces.marketplace : spaces.audience(audience, generation!),
-  /** Digests of suppressed devices, in the slots of the devices: everyone's list, or a partner's own. */
+  /** Digests of suppressed devices, in the slots of the devices: for all partners, or for one. */
   suppressed: (partner?: string) => (partner === undefined ? 's' : `s.${partner}`),
-  /** Digests of devices that are not known, in slots of their own. */
+  /** Digests suppressed without their devices, in the slots of the digests. */
   digests: 'd',
   isList: (space: string) => /^(s|d)(\.|$)/.test(space),
-  /** Every generation of an audience begins so. */
+  /** Prefix of all generations of an audience. */
   ofAudience: (audience: number) => `a${audience}.`,
   parse(space: string): { audience: number; generation: number } | undefined {
     const [, audience, generation] = /^a(\d+)\.(\d+)$/.exec(space) ?? [];

@@ -1,19 +1,19 @@
 /**
- * Sessions with California's Delete Request and Opt-out Platform (DROP), in MongoDB. A batch is what one download brought; each state says
- * what is durable, and what is done next starts from it.
+ * Sessions with California's Delete Request and Opt-out Platform (DROP), in MongoDB. A batch is the result of one download. Its state tells
+ * what is durable, and a session resumes from it.
  */
 import type { Binary } from 'mongodb';
 
 /**
- * requested: the platform may have opened a batch. stored: the archive is here. read: so are its entries. listed: no load brings
- * their devices in any more. deleted: what was stored of them is gone, and every entry has its status. complete: the platform has them all.
+ * requested: the platform may have opened a batch. stored: the archive is stored. read: its entries are stored. listed: their devices are
+ * suppressed. deleted: their data is deleted, and every entry has its status. complete: all statuses are uploaded.
  */
 export type DropState = 'requested' | 'stored' | 'read' | 'listed' | 'deleted' | 'complete';
 
 export const dropLists = ['NDZ', 'Email', 'Phone', 'MAID', 'NameVIN', 'CTVID'] as const;
 export type DropList = (typeof dropLists)[number];
 
-/** 2 and 4 are statuses of the platform that this service never has a reason for. */
+/** This service never uses the platform's statuses 2 and 4. */
 export const DropStatus = { undecided: 0, deleted: 3, notFound: 5, withdrawn: 9 } as const;
 
 export interface DropFile {
@@ -22,15 +22,15 @@ export interface DropFile {
   entries: number;
 }
 
-/** A file of statuses. `sending`: the platform may have it, and has it if it says that the name was used. */
+/** A file of statuses. `sending`: the platform may have received it, and has if it reports the name as used. */
 export interface DropUpload {
   name: string;
-  /** The downloaded file, by its position, and its entries from the one up to, without, the other. */
+  /** Index of the downloaded file, and its entries `from` to `to`, exclusive. */
   file: number;
   from: number;
   to: number;
   state: 'pending' | 'sending' | 'accepted';
-  /** Names that the platform has refused, with its reason. */
+  /** Names that the platform rejected, with the reason. */
   rejections: { name: string; message: string }[];
 }
 
@@ -39,38 +39,38 @@ export interface DropBatchDocument {
   state: DropState;
   requestedAt: Date;
   completedAt?: Date;
-  /** Of the archive. */
+  /** Size of the archive. */
   bytes: number;
   files: DropFile[];
-  /** Rows without an id that could be answered. */
+  /** Rows without a usable id. */
   unreadable: number;
   matched: number;
   withdrawn: number;
   /** The requests that delete the matches. */
   requests: number[];
   uploads: DropUpload[];
-  /** Why the last run could not go on. */
+  /** Why the last session stopped. */
   problem?: string;
 }
 
 /** Some entries of a file, `<batch>/<file>/<number>`; their statuses, `<batch>/<file>/<number>/status`; or a piece of an archive. */
 export interface DropPartDocument {
   _id: string;
-  /** 12 characters each. */
+  /** 12 characters per id. */
   ids?: Binary;
-  /** 32 bytes each, all zero: it cannot be one. Of lists that concern this service. */
+  /** 32 bytes per digest; all zero: invalid. Only for lists that concern this service. */
   digests?: Binary;
-  /** A byte each. */
+  /** One byte per entry. */
   statuses?: Binary;
   archive?: Binary;
 }
 
-/** Entries that were reported as not found, and were found later. */
+/** Entries that were reported as not found and were found later. */
 export interface DropAmendmentDocument {
   _id: number;
   state: 'pending' | 'complete';
   createdAt: Date;
-  /** What has arrived: the first 16 bytes of each digest. */
+  /** The devices that arrived: the first 16 bytes of each digest. */
   digests: Binary;
   files: { name: string; part: string; ids: string[]; places: number[]; state: DropUpload['state'] }[];
 }

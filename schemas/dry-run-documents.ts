@@ -1,8 +1,8 @@
-/** Dry runs as they are stored. */
+/** Dry runs in MongoDB. */
 import type { RejectCode } from './codes.ts';
 import type { FileFailure, JobDocument, JobError, JobStatus } from './job-documents.ts';
 
-/** Rows that a file would lose, and some of them. */
+/** The result of a file: what a load would accept and reject, with examples. */
 export interface DryFile {
   path: string;
   rows: number;
@@ -10,31 +10,31 @@ export interface DryFile {
   rejected: Partial<Record<RejectCode, number>>;
   failure: FileFailure | null;
   examples: { line: number; code: RejectCode; raw: string; isCut?: true }[];
-  /** False: only its beginning was read. */
+  /** False: only its first part was read. */
   isWhole: boolean;
 }
 
-/** A load that changes nothing: what of its files would be accepted. Removed a day after it was asked for. */
+/** A dry run: tells what a load would accept, and changes nothing. Removed after a day. */
 export interface DryRunDocument {
   _id: number;
   partner: string;
   customer: string | null;
-  /** As the job would be, but for its number: that is the negative of ours, which no job has. */
+  /** The job to try. Its number is the negative of `_id`, which no real job has. */
   job: JobDocument;
   status: JobStatus;
-  /** Among the unfinished ones of its partner and its customer; unique. Absent: it has ended. */
+  /** Unique among the unfinished dry runs of its partner and customer. Absent: it has ended. */
   place?: number;
   customerPlace?: number;
-  /** End of the lease. */
+  /** The lease. */
   runner?: string;
   leasedUntil?: Date;
   tries: number;
-  /** Objects that the path names, and their bytes. */
+  /** Objects that match the path, and their bytes. */
   fileCount: number;
   bytes: number;
   /** As of a job. */
   prefixMatches: string[];
-  /** Those that were read. The others are beyond the limit of a dry run. */
+  /** Files read, up to the limit of a dry run. */
   files: DryFile[];
   errors: JobError[] | null;
   createdAt: Date;

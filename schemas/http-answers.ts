@@ -1,4 +1,4 @@
-/** HTTP responses. They are written with plain JSON.stringify; these schemas describe them, and tests validate against them. */
+/** HTTP responses. They are written with JSON.stringify; these schemas describe them, and tests validate against them. */
 import { z } from 'zod';
 import { keyTypes, pathTypes, visibility, zeroOrOne } from './http.ts';
 import { problemCodes } from './problems.ts';
@@ -8,7 +8,7 @@ export const described = <S extends z.ZodType>(schema: S, description: string, e
 export const id = z.int().positive();
 export const count = z.int().nonnegative();
 const countText = z.string().regex(/^\d+$/);
-/** One form in every record, so that reasons and their sum cannot disagree. */
+/** The same form in every record. */
 const rejectedByCode = z.record(z.string(), count);
 const rejectedExample = { bad_identifier: 8, opted_out: 2 };
 export const time = z.iso.datetime().meta({ example: '2026-06-01T08:30:00.000Z' });
@@ -29,7 +29,7 @@ export const fullPath = described(
 
 export const prefixMatches = described(
   z.array(z.string()),
-  'If `file_path` is a prefix that does not end in `/`: what begins with it, up to the next `/`, at most 20. `day` matches both `day/` and `day2/`; end the path with `/` to load only one of them. Otherwise, and until the files are listed, empty.',
+  'If `file_path` is a prefix that does not end in `/`: the names that start with it, up to the next `/`, at most 20. `day` matches both `day/` and `day2/`; end the path with `/` to load only one of them. Otherwise, and until the files are listed, empty.',
   [],
 );
 
@@ -52,7 +52,7 @@ export const importLogError = z
   .meta({ id: 'ImportLogError' });
 
 const suppressedDevices =
-  'Distinct devices that were left out because a privacy request has suppressed them; null until the job has ended. They are no rejects, and count as valid rows.';
+  'Distinct devices excluded because a privacy request suppressed them; null until the job has ended. Their rows count as valid, not as rejected.';
 
 export const importLog = z
   .strictObject({
@@ -208,7 +208,7 @@ const loadFields = {
   generation: described(id, 'The generation of the audience that it belongs to.', 1),
   cleared: described(
     z.boolean(),
-    'Whether the audience was cleared after the load was accepted: nothing of it is in the audience.',
+    'Whether the audience was cleared after the load was accepted: none of its devices are in the audience.',
     false,
   ),
   status: statusOf('The status of the load.'),

@@ -1,4 +1,4 @@
-/** The composition report of an audience. Like http-answers.ts: this describes the responses, and tests validate against it. */
+/** The composition report of an audience. Like http-answers.ts: describes the responses, and tests validate against it. */
 import { z } from 'zod';
 import { visibility } from './http.ts';
 import { audience, count, described, id, time } from './http-answers.ts';

@@ -1,4 +1,4 @@
-/** Privacy requests as they are answered. */
+/** HTTP responses of privacy requests. */
 import { z } from 'zod';
 import { count, created, described, id, importLogError, statusOf, updated } from './http-answers.ts';
 import { privacyTypes } from './job-documents.ts';
@@ -8,8 +8,8 @@ export const requestId = z
   .meta({ id: 'PrivacyRequestId' });
 
 const between =
-  'As of now, of those that have ended; imports that were merged together count as one. Which load brought the device is not stored: it is one from `first_addition` to `last_addition`. Null if that is not known, or was removed after the request.';
-/** The field is named after the id of such a job. */
+  'As of now, among ended jobs; imports that were merged together count as one. It is not stored which load added the device: it is one from `first_addition` to `last_addition`. Null if unknown, or if it was removed after the request.';
+/** `idField`: the name of the job's id field. */
 const additions = (idField: 'import_log_id' | 'load_id', what: string) => {
   const addition = z.strictObject({ [idField]: id, created_at: created }).nullable();
   const sample = { [idField]: 12, created_at: '2026-06-01T12:00:00.000Z' };
@@ -56,7 +56,7 @@ export const privacyRequest = z
     ),
     found: described(
       count.nullable(),
-      'Distinct devices that something was stored of; of a `restore`, those that were suppressed. Null until the request has ended.',
+      'Distinct devices with stored data; for a `restore`, devices that were suppressed. Null until the request has ended.',
       9,
     ),
     errors: described(z.array(importLogError).nullable(), 'Why it failed; null unless `status` is 3.', null),
@@ -69,7 +69,7 @@ export const privacyRequestDetails = privacyRequest
   .extend({
     devices: described(
       z.array(deviceRecord).nullable(),
-      'Of an `access` request that is done: what is stored of each device that was found. Kept for 7 days. Otherwise null.',
+      'For an `access` request that is done: the stored data of each device that was found. Kept for 7 days. Otherwise null.',
       null,
     ),
     receipt: described(

@@ -1,4 +1,4 @@
-/** How far a job has come. Like http-answers.ts: this describes the responses, and tests validate against it. */
+/** The progress of a job. Like http-answers.ts: describes the responses, and tests validate against it. */
 import { z } from 'zod';
 import { count, created, described, statusOf, time } from './http-answers.ts';
 
@@ -6,20 +6,20 @@ export const progress = z
   .strictObject({
     phase: described(
       z.enum(['waiting', 'listing', 'loading', 'merging', 'done', 'failed']),
-      'waiting: behind earlier jobs; listing: its files are looked up; loading: its files are read; merging: everything was read, and is stored when the jobs ahead are; done; failed.',
+      'waiting: behind earlier jobs; listing: its files are being listed; loading: its files are being read; merging: all files were read, and their devices are stored after those of the jobs ahead; done; failed.',
       'loading',
     ),
     status: statusOf('The status of the job.'),
     jobs_ahead: described(
       count,
-      'Unfinished jobs of yours that were accepted earlier: your jobs end in the order in which they were accepted. Those of other partners count only on a service with one order for all (`HEADRACE_ORDER=service`).',
+      'Your unfinished jobs that were accepted earlier: your jobs end in the order of acceptance. Jobs of other partners count only on a service with one order for all (`HEADRACE_ORDER=service`).',
       0,
     ),
     files: described(count.nullable(), 'The number of files; null until they are listed.', 8),
     files_done: described(count, 'The number of these files that have been processed.', 5),
     rows: described(
       count,
-      'Data rows read so far; of a deletion, device-attribute pairs removed. Rows of a file that fails before its end are taken back when all files are read.',
+      'Data rows read so far; for a deletion, device-attribute pairs removed. Rows of a file that fails before its end are subtracted when all files are read.',
       2_600_000,
     ),
     bytes: described(

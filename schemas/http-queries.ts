@@ -12,7 +12,7 @@ const wholeNumber = (max: number, message: string) =>
     .regex(/^[1-9][0-9]{0,15}$/, message)
     .transform(Number)
     .refine((number) => number <= max, message);
-/** What is validated is text; what the document says is what it means. */
+/** The parameter is validated as text, but documented as an integer. */
 const integer = (minimum: number, maximum: number, description: string) => ({
   type: 'integer' as const,
   minimum,
@@ -75,7 +75,7 @@ export const deliveryQuery = z.object({
     .meta({ description: 'Only deliveries that have this status.' }),
 });
 
-/** `false` is what a script may send that has an option for it. */
+/** `false` is accepted, too, for scripts that always send the parameter. */
 export const dryRunQuery = z.object({
   dry_run: z
     .enum(['true', 'false'], 'must be true or false')
@@ -84,7 +84,7 @@ export const dryRunQuery = z.object({
     .meta({
       type: 'boolean',
       description:
-        '`true`: reads the files as a load would and changes nothing. The response is `{dry_run_id}`, and `Location` says what would be loaded and rejected. No job is queued; the load that follows is another request and needs another `Idempotency-Key`.',
+        '`true`: reads the files as a load would and changes nothing. The response is `{dry_run_id}`, and `Location` shows what would be loaded and rejected. No job is queued; the load that follows is another request and needs another `Idempotency-Key`.',
     }),
 });
 

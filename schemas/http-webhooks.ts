@@ -5,7 +5,7 @@ import { notPlainText, plainText } from './paths.ts';
 import { deliveryStatuses } from './webhook-documents.ts';
 
 const notAUrl = 'must be an https URL of at most 2048 characters';
-/** As URL.href has it: other characters than ASCII are encoded, so that a terminal shows what is there. */
+/** Normalised like URL.href: non-ASCII characters are encoded, so that a terminal shows the real URL. */
 export const webhookUrl = z
   .url({ protocol: /^https?$/, normalize: true, error: notAUrl })
   .max(2_048, notAUrl)
@@ -115,7 +115,7 @@ const event = <Type extends string, Data extends z.ZodType>(type: Type, data: Da
     timestamp: described(time, 'When it has happened, in UTC.'),
     data,
   });
-/** The body of a delivery, by its type. */
+/** Bodies of deliveries, by type. */
 export const webhookEvents = {
   'import.ended': event('import.ended', importLog).meta({ id: 'ImportEnded' }),
   'deletion.ended': event('deletion.ended', importLog).meta({ id: 'DeletionEnded' }),

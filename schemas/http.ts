@@ -18,14 +18,14 @@ interface BodyLimits {
 const characters = (text: string) => [...text].length;
 const wellFormed = (text: string) => !/\p{Surrogate}/u.test(text);
 
-/** What S3 takes in one request. */
+/** S3's limit for a single PUT. */
 const MAX_UPLOAD_BYTES = 5 * 1024 ** 3;
 
 const KEY_BYTES = 256;
-/** A character of two bytes is escaped with six in JSON; no other needs more for each of its own. */
+/** JSON may escape a two-byte character with six bytes, the worst ratio of all. */
 const ESCAPED = 3;
 
-/** The largest body of a deletion: as many keys as are allowed, each as long as it may be, quoted and separated. */
+/** Maximum body size of a deletion: the maximum number of keys of maximum length, quoted and separated. */
 export const deletionBytes = ({ limitKeys, limitBodyBytes }: { limitKeys: number; limitBodyBytes: number }) =>
   limitBodyBytes + limitKeys * (KEY_BYTES * ESCAPED + 4);
 
@@ -228,7 +228,7 @@ export function createBodies(limits: BodyLimits) {
           issue('name', 'must be sent alone: append the files in another request');
       })
       .meta({ id: 'ChangeAudience', oneOf: [{ required: ['file_path'] }, { required: ['name'] }] }),
-    /** What the console sends to sign in: one of the two. */
+    /** Signs in to the console with exactly one of the two. */
     signIn: z
       .strictObject({
         api_key: z.string('must be a string').optional(),
@@ -238,7 +238,7 @@ export function createBodies(limits: BodyLimits) {
         ({ api_key, user_token }) => (api_key === undefined) !== (user_token === undefined),
         'must have either api_key or user_token',
       ),
-    /** What the console sends to upload a file: its name without folders, and its size. */
+    /** An upload by the console: file name without folders, and size. */
     upload: z.strictObject({
       name: z.string('must be a string').superRefine((name, check) => {
         const message = name.includes('/') ? 'must not contain a slash' : sharedPathProblem(name, 255);

@@ -1,11 +1,11 @@
-/** Identifiers as people and their programs write them, for privacy requests. In the console's bundle and the partners' command, too. */
+/** Parses identifiers of privacy requests. Also bundled in the console and the partners' command line. */
 export const MAX_IDENTIFIERS = 5_000;
 
 /** In the 8-4-4-4-12 form or as 32 hex digits. */
 export const identifierPattern =
   /^[0-9A-Fa-f]{8}(-?)[0-9A-Fa-f]{4}\1[0-9A-Fa-f]{4}\1[0-9A-Fa-f]{4}\1[0-9A-Fa-f]{12}$/;
 
-/** In one form. */
+/** Normalised form; undefined if invalid. */
 export const identifierText = (text: string): string | undefined => {
   const plain = text.replaceAll('-', '').toLowerCase();
   if (!identifierPattern.test(text) || /^0+$/.test(plain)) return undefined;

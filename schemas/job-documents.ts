@@ -1,6 +1,5 @@
 /**
- * Jobs and their files, as MongoDB holds them. Identifiers of jobs grow without gaps in the order in which jobs were accepted
- * (api/jobs/accept-queue.ts says how).
+ * Jobs and their files in MongoDB. Job ids increase without gaps in the order of acceptance (api/jobs/accept-queue.ts).
  */
 import type { Binary } from 'mongodb';
 import type { FileFailureCode, JobFailureCode, RejectCode } from './codes.ts';
@@ -12,8 +11,8 @@ export const LogType = { import: 0, deletion: 1 } as const;
 
 /**
  * accepted → listed → decided → ended. Between listed and decided a job is loaded (its ledger is complete) and the slots vote; between
- * decided and ended they commit and acknowledge. Or accepted → withdrawn: its request was answered with an error. Each transition is a
- * compare-and-set on the phase, so of two dispatchers only one makes it.
+ * decided and ended they commit and acknowledge. Or accepted → withdrawn: its request failed. Each transition is a compare-and-set on the
+ * phase, so only one of two dispatchers makes it.
  */
 export type JobPhase = 'accepted' | 'withdrawn' | 'listed' | 'decided' | 'ended';
 
@@ -25,30 +24,30 @@ export interface JobError {
   count?: number;
 }
 
-/** The decision about a job, as its markers carry it. */
+/** The decision on a job, as carried by its markers. */
 export interface JobVerdict {
-  /** Files to merge, as ranges: first, last, first, last, … Of a stored verdict, one range from the first to the last of them. */
+  /** Files to merge, as ranges: first, last, first, last, … For a stored verdict, one range from the first to the last file. */
   passed: number[];
   /** Files with more than 1,000 distinct events, which are stored as one event. */
   collapsed: number[];
-  /** The duplicates of every file are known already: the sinks need not count pairs by file. */
+  /** The duplicates of every file are known: the sinks need not count pairs by file. */
   filesCounted?: true;
-  /** Where both lists are stored (stores/verdicts.ts), if they are too long for a job and its markers. */
+  /** Id of the stored verdict (stores/verdicts.ts), if both lists are too long for a job and its markers. */
   stored?: string;
   /** The attempt in which it was decided. */
   attempt: number;
   /** Some of these files have event values, which are numbered before the job is merged. */
   hasEvents?: true | undefined;
-  /** What each slot must hold of the files that passed: a count and a checksum, packed (formats/slot-totals.ts) to keep jobs small. */
+  /** Totals that each slot must hold of the files that passed: count and checksum, packed (formats/slot-totals.ts) to keep jobs small. */
   expected: Binary;
 }
 
-/** The pages of a listing that are stored. */
+/** A listing whose pages are being stored. */
 export interface PartialListing {
   listing: string;
   /** The last key of the last page. */
   after: string;
-  /** Objects found so far, and those of them that are files of the job: without those that the audience has loaded. */
+  /** Objects found so far, and how many of them are files of the job: not loaded by the audience before. */
   found: number;
   files: number;
   bytes: number;
@@ -61,27 +60,27 @@ export type JobKind = (typeof jobKinds)[number];
 export const privacyTypes = ['delete', 'access', 'restore'] as const;
 export type PrivacyType = (typeof privacyTypes)[number];
 
-/** Instead of a partner: a request of the operator that concerns the data of all. No partner has this id. */
+/** Stands for all partners in a request by the operator. No partner has this id. */
 export const EVERYONE = '*';
 
 export interface JobDocument {
   /** The import_log_id, the load_id of an audience's load, or the request_id of a privacy request. */
   _id: number;
   kind: JobKind;
-  /** Whose data it changes, and whose jobs it is in order with. */
+  /** The partner whose data it changes, and in whose lane it is. */
   partner: string;
-  /** Of a privacy request. */
+  /** Privacy requests only. */
   privacy?: PrivacyType;
-  /** The list of its identifiers (pipeline/stores/identifier-lists.ts), unless they are in a file; erased when it ends. */
+  /** Its list of identifiers (pipeline/stores/identifier-lists.ts), unless they are in a file; erased when the job ends. */
   identifiers?: string;
-  /** Of a privacy request: why it was made, and by whom, as far as that is known. */
+  /** Privacy requests: why it was made and by whom, if known. */
   source?: string;
   reason?: string;
   /** Set for a request with an Idempotency-Key; unique. */
   requestToken?: string;
-  /** A process other than the one accepting it has already returned its number, so it can no longer be withdrawn. */
+  /** Another process than the one accepting it has already returned its number, so it can no longer be withdrawn. */
   promised?: true;
-  /** The span of the request that it came with, if that is traced. */
+  /** The span of the accepting request, if traced. */
   traceparent?: string;
   phase: JobPhase;
   status: JobStatus;
@@ -89,12 +88,12 @@ export interface JobDocument {
   filePath: string;
   pathType: 0 | 1;
   keyType: 0 | 1 | null;
-  /** 'auto': by the extension of each file. Null: not given, which a prefix needs. */
+  /** 'auto': by the extension of each file. Null: not given, which is an error for a prefix. */
   compressed: boolean | 'auto' | null;
   /** Encrypted; erased when the job ends. */
   credentials?: Binary | null;
   region?: string | null;
-  /** Of a deletion: the keys as submitted, and the attributes that they refer to. */
+  /** Deletions: the keys as submitted, and the attributes they refer to. */
   keys: string[] | null;
   attributes: number[] | null;
   /** The attribute sequence at acceptance: later attributes are unknown to this job, even in a later attempt. */
@@ -105,53 +104,53 @@ export interface JobDocument {
   audienceName?: string;
   customer?: string | null;
 
-  /** How far its files are listed, while a listing of several pages is being stored. */
+  /** Progress of a listing of several pages. */
   listed?: PartialListing;
   /** The id of the frozen listing. */
   listing?: string;
-  /** If its path is a prefix that does not end in a slash: some of what begins so, up to the next slash. Known when it is listed. */
+  /** For a prefix without a trailing slash: some matching names, up to the next slash. Known when it is listed. */
   prefixMatches?: string[];
-  /** How often its files have been dispatched again because something was lost; absent means 0. */
+  /** How often its files were published again because devices were lost; absent means 0. */
   attempt?: number;
   /** Set by an operator: the job ends with `cancelled`. */
   cancelRequested?: true;
-  /** Why the service failed to process it: for the operator, not for the partner. */
+  /** For the operator only: why the service failed to process it. */
   internalReason?: string;
-  /** Since when its merge is given up: it and the jobs behind it in its lane wait until an operator retries or drops it. */
+  /** When its merge was given up: it and the jobs after it in its lane wait until an operator retries or drops it. */
   stoppedAt?: Date;
-  /** Of an ended job: its position among all that have ended. */
+  /** Ended jobs: position among all ended jobs. */
   endNumber?: number;
-  /** An operator has dropped it, although it was decided: slots that have not merged it never will. */
+  /** An operator dropped the decided job: slots that have not merged it never will. */
   dropRequested?: true;
-  /** Of a dropped job: the slots that have merged it, and those that have not. */
+  /** Dropped jobs: the slots that have merged it, and those that have not. */
   dropped?: { merged: number[]; notMerged: number[] };
   /** The last status may not have been published yet. */
   statusUnpublished?: true;
   fileCount: number;
   /** Bytes of all files as listed. */
   bytes?: number;
-  /** What all files came to, unpacked, as far as they were read: what quotas count. Absent: as listed. */
+  /** Uncompressed bytes of all files, as far as they were read: charged to quotas. Absent: as listed. */
   unpackedBytes?: number;
-  /** Its files are not read any further until there is room to read ahead of the oldest job of its lane. */
+  /** Reading is paused until it fits the read-ahead limit, or is the oldest job of its lane. */
   onHold?: true;
   filesDone: number;
-  /** How many of `bytes` have been read, while it is loading; estimated for compressed files that are being read. */
+  /** How many of `bytes` were read while loading; estimated for compressed files in flight. */
   bytesDone?: number;
   rows: number;
-  /** Valid rows, and invalid ones by reason, of all files. Known when it is decided. */
+  /** Valid rows of all files, and invalid ones by reason. Known when it is decided. */
   accepted?: number;
   rejected?: Partial<Record<RejectCode, number>>;
   uniqueDevices: number;
-  /** Distinct devices that were left out because they are suppressed; absent means 0. */
+  /** Distinct suppressed devices; absent means 0. */
   suppressed?: number;
-  /** Of an ended load: the devices of its generation of the audience after it, and how many of them it brought. */
+  /** Ended loads: devices of the audience's generation after it, and how many of them it added. */
   audienceDevices?: number;
   newDevices?: number;
   errors: JobError[] | null;
-  /** Written once, when the job is decided, so that the marker is the same however often it is sent. */
+  /** Written once, when the job is decided, so that resent markers are identical. */
   verdict?: JobVerdict;
   createdAt: Date;
-  /** When dispatch began to list its files. */
+  /** When dispatch started to list its files. */
   listingAt?: Date;
   /** When its files were listed, or when it was decided if it has none. */
   startedAt?: Date;
@@ -180,26 +179,26 @@ export interface FileDocument {
   /** The path as the partner knows it, including the issued prefix (or the key in the partner's own bucket). */
   path: string;
   etag: string;
-  /** Of an audience's file: what it is looked up by when it is appended again (pipeline/stores/files.ts). */
+  /** Audience files: hash of path and ETag, to detect files already loaded (pipeline/stores/files.ts). */
   identity?: string;
   size: number;
   compressed: boolean;
   batchBytes: number;
-  /** By how many bytes it is larger unpacked than stored, as far as it was read; absent means 0. */
+  /** Uncompressed minus stored bytes, as far as it was read; absent means 0. */
   grown?: number;
-  /** 0: pending; 1: dispatched; 2 and 3: decided. */
+  /** 0: pending; 1: published; 2 and 3: decided. */
   status: JobStatus;
   /** The attempt of the job in which the file was decided; absent means 0. */
   attempt?: number;
   rows: number;
   accepted: number;
-  /** Accepted device-key pairs. Minus the distinct ones, this is the number of duplicates, known when the job ends. */
+  /** Accepted device-key pairs. Duplicates are these minus the distinct pairs, known when the job ends. */
   pairsRead: number;
   duplicates: number | null;
-  /** Distinct devices that were left out because they are suppressed; absent means 0. */
+  /** Distinct suppressed devices; absent means 0. */
   suppressed?: number;
   rejected: Partial<Record<RejectCode, number>>;
-  /** The number of rows by event, of a loaded audience file. */
+  /** Loaded audience files: rows by event. */
   events?: { event: string; rows: number }[];
   /** It has more than 1,000 distinct events, which are stored as one event. */
   eventsCollapsed?: boolean;

@@ -1,6 +1,6 @@
 /**
- * The messages that flow through the topics, in Avro. The id of a schema never changes, and neither does what is published under it:
- * a new version adds fields that have a default. test/schemas/recorded/ holds every version to that.
+ * The Avro messages of the topics. A published schema id never changes its meaning: a new version adds fields with defaults.
+ * test/schemas/recorded/ verifies that for every version.
  */
 import {
   again,
@@ -133,8 +133,8 @@ export const messages = {
   }),
 
   /**
-   * The coordinator's requests, written to every partition of `devices` behind all devices of the job: prepare asks each slot for its
-   * vote; commit, or drop, tells it the decision. Only the latter two are in the order of a partner's jobs.
+   * The coordinator's requests, written to every partition of `devices` after all devices of the job: prepare asks each slot for its vote;
+   * commit or drop sends the decision. Only commit and drop are in the order of a partner's jobs.
    */
   JobMarker: message(5, 'JobMarker', 'All devices of the job stand before this.', {
     job,
@@ -196,7 +196,7 @@ export const messages = {
 
 export type MessageName = keyof typeof messages;
 type Declared = { [Name in MessageName]: MessageValue<(typeof messages)[Name]> };
-/** Most messages of devices hold a single batch. */
+/** Most messages hold a single batch. */
 type Shareable = Omit<Declared['ValidatedDevices'], 'more'> &
   Partial<Pick<Declared['ValidatedDevices'], 'more'>>;
 export type MessageTypes = Omit<Declared, 'ValidatedDevices'> & { ValidatedDevices: Shareable };
@@ -208,7 +208,7 @@ export type JobMarker = MessageTypes['JobMarker'];
 export type Layout = RowBatch['layout'];
 export type SlotTotal = JobMarker['expected'][number];
 
-/** What a new version keeps, in the words of a schema registry: every version reads what every other has written. */
+/** In terms of a schema registry: every version can read what every other has written. */
 export const compatibility = 'FULL_TRANSITIVE';
 
 /** Every version of a message's schema, the newest last. */

@@ -1,6 +1,6 @@
 /**
- * Every metric that the service exports. Names and labels are a contract: the dashboard and the alert rules in deploy/monitoring use
- * them. Base units, and counters end in `_total`.
+ * Every exported metric. Names and labels are a contract: the dashboard and the alert rules in deploy/monitoring use them. Base units;
+ * counters end in `_total`.
  */
 export interface DeclaredMetric {
   readonly type: 'counter' | 'gauge' | 'histogram';
@@ -8,7 +8,7 @@ export interface DeclaredMetric {
   readonly help: string;
   readonly labels: readonly string[];
   readonly buckets?: readonly number[];
-  /** How the values of a process's threads become one; added up unless given. */
+  /** How the values of a process's threads are aggregated. Default: sum. */
   readonly across?: 'max';
 }
 
@@ -30,7 +30,7 @@ const histogram = <const L extends readonly string[]>(
   buckets: readonly number[],
 ) => ({ type: 'histogram', name, help, labels, buckets }) as const;
 
-/** Of both processes: what they are and what they depend on. */
+/** Metrics of both processes: build and backends. */
 export const processMetrics = {
   build: gauge('headrace_build_info', 'Always 1; the labels say which version runs.', ['version', 'node']),
   backendUp: gauge('headrace_backend_up', 'Whether a backend responds: 1 or 0.', ['backend']),
@@ -64,10 +64,10 @@ export const apiMetrics = {
   ),
   composerFailures: counter(
     'headrace_composition_thread_failures_total',
-    'Threads that failed while they computed a report; the next report gets a new one.',
+    'Threads that failed while computing a report; the next report gets a new thread.',
     [],
   ),
-  /** Exported by the API, so that they are there when no pipeline is. */
+  /** Exported by the API, so that they exist while no pipeline runs. */
   jobs: gauge('headrace_jobs', 'Unfinished jobs by phase: accepted, listed, decided.', ['phase']),
   jobsStopped: gauge(
     'headrace_jobs_stopped',
@@ -85,11 +85,7 @@ export const apiMetrics = {
     [],
   ),
   dropAge: gauge('headrace_drop_session_age_seconds', 'Time since the last complete session with DROP.', []),
-  dropOpen: gauge(
-    'headrace_drop_open_entries',
-    'Entries of DROP whose status the platform does not have.',
-    [],
-  ),
+  dropOpen: gauge('headrace_drop_open_entries', 'Entries of DROP whose status is not uploaded yet.', []),
   dropRejected: gauge(
     'headrace_drop_rejected_files',
     'Files of statuses that the platform has rejected and not accepted since.',
@@ -102,7 +98,7 @@ export const apiMetrics = {
   ),
   oldestDelivery: gauge(
     'headrace_webhook_oldest_pending_seconds',
-    'For how long the oldest pending delivery to a webhook has been pending, over all processes.',
+    'Age of the oldest pending delivery to a webhook, over all processes.',
     [],
   ),
   ...published,
@@ -123,18 +119,18 @@ export const pipelineMetrics = {
   ),
   lagMessages: gauge(
     'headrace_consumer_lag_messages',
-    'Messages that a stage has not committed; exported by the active dispatcher, for all stages.',
+    'Messages past the committed offset of a stage; exported by the active dispatcher, for all stages.',
     ['stage'],
   ),
   lagSeconds: {
     ...gauge(
       'headrace_consumer_lag_seconds',
-      'Age of the oldest message that this process has fetched for a stage and not handled.',
+      'Age of the oldest message that this process has fetched for a stage but not handled.',
       ['stage'],
     ),
     across: 'max',
   } as const,
-  partitions: gauge('headrace_partitions_assigned', 'Partitions of its input that a stage has here.', [
+  partitions: gauge('headrace_partitions_assigned', 'Input partitions assigned to a stage in this process.', [
     'stage',
   ]),
   rebalances: counter('headrace_rebalances_total', 'Times that partitions were assigned to a stage.', [
@@ -148,7 +144,7 @@ export const pipelineMetrics = {
   deadLetters: counter('headrace_dead_letters_total', 'Messages that could not be decoded.', ['stage']),
   handlingFailures: counter(
     'headrace_handling_failures_total',
-    'Times that a stage failed to handle a message for a reason of its own.',
+    'Failures of a stage to handle a message, other than Kafka failures.',
     ['stage'],
   ),
   messagesGivenUp: counter(
@@ -156,14 +152,14 @@ export const pipelineMetrics = {
     'Messages that a stage gave up after several failures; their jobs end with internal_error.',
     ['stage'],
   ),
-  retries: counter('headrace_retries_total', 'Steps that are tried again, by the error.', ['reason']),
+  retries: counter('headrace_retries_total', 'Retried steps, by error.', ['reason']),
 
   storageBytes: counter('headrace_storage_read_bytes_total', 'Bytes of files that split has read.', []),
   rowsValidated: counter('headrace_rows_validated_total', 'Data rows read by validate.', []),
   rowsRejected: counter('headrace_rows_rejected_total', 'Rows rejected by validate.', ['reason']),
   heldBytes: gauge('headrace_sink_held_bytes', 'Devices of unmerged jobs that the sink has in memory.', []),
-  spills: counter('headrace_spills_total', 'Times that the sink moved devices from memory to MongoDB.', []),
-  spilledBytes: counter('headrace_spilled_bytes_total', 'Bytes that the sink moved to MongoDB.', []),
+  spills: counter('headrace_spills_total', 'Times that the sink spilled devices from memory to MongoDB.', []),
+  spilledBytes: counter('headrace_spilled_bytes_total', 'Bytes that the sink spilled to MongoDB.', []),
   mergeDuration: histogram(
     'headrace_merge_duration_seconds',
     'Time to merge jobs into the slots of one partition.',
@@ -172,7 +168,7 @@ export const pipelineMetrics = {
   ),
 
   dispatcherActive: gauge('headrace_dispatcher_active', '1 in the process with the active dispatcher.', []),
-  jobsInFlight: gauge('headrace_jobs_in_flight', 'Jobs that the dispatcher has started and not ended.', []),
+  jobsInFlight: gauge('headrace_jobs_in_flight', 'Jobs that the dispatcher has started but not ended.', []),
   jobsEnded: counter('headrace_jobs_ended_total', 'Jobs ended, by status: done or error.', [
     'kind',
     'status',
@@ -186,7 +182,7 @@ export const pipelineMetrics = {
   ),
   jobsRepeated: counter(
     'headrace_jobs_repeated_total',
-    'Times that the files of a job were dispatched again because something of it was lost.',
+    'Times that the files of a job were published again because devices were lost.',
     [],
   ),
   ...published,

@@ -1,23 +1,23 @@
-/** Partners and their keys, as MongoDB holds them. */
+/** Partners and their keys in MongoDB. */
 import type { Binary } from 'mongodb';
 
 export interface PartnerDocument {
   _id: string;
   name: string;
-  /** Ends in `/`, is never reused, and no partner's prefix begins with another's. */
+  /** Ends in `/`, is never reused, and no partner's prefix starts with another's. */
   prefix: string;
   storageUser: string;
-  /** While storage keys are rotated: the user before, whose keys still work, and the one that is being created. */
+  /** During a rotation of storage keys: the previous user, whose keys still work, and the next one. */
   oldStorageUser?: string;
   nextStorageUser?: string;
-  /** Where they differ from the configured ones. */
+  /** Overrides of the configured quotas. */
   quotas?: PartnerQuotas;
   /** Absent unless the partner is suspended. */
   suspendedAt?: Date;
   createdAt: Date;
 }
 
-/** Absent: as configured. 0 bytes or rows a day: no limit. */
+/** Absent: as configured. 0 bytes or rows per day: no limit. */
 export interface PartnerQuotas {
   pendingJobs?: number;
   bytesPerDay?: number;
@@ -57,6 +57,6 @@ export interface TokenKeyDocument {
   createdAt: Date;
   /** The key that replaces it. */
   rotatedTo?: string;
-  /** From then on its tokens are refused. */
+  /** When its tokens became invalid. */
   retiredAt: Date | null;
 }

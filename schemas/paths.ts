@@ -6,7 +6,7 @@ const control = /[\u0000-\u001f\u007f-\u009f]/;
 const notText = /\p{Surrogate}|\ufffd/u;
 const scheme = /^[A-Za-z][A-Za-z0-9+.-]*:\/\//;
 
-/** What a person has called something: no control characters, nor those that change the direction of the text around them. */
+/** A display name: no control characters or bidirectional controls. */
 export const plainText =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   /^[^\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]*$/;

@@ -42,7 +42,7 @@ export type ProblemCode = keyof typeof problems;
 export const problemCodes = Object.keys(problems) as [ProblemCode, ...ProblemCode[]];
 export const problemType = (code: ProblemCode) => `urn:headrace:problem:${code}`;
 
-/** One violation in a body or a query: where (`credentials.region`, `keys.3`), and what is wrong there. */
+/** One violation in a body or a query: its path (`credentials.region`, `keys.3`) and message. */
 export interface FieldError {
   path: string;
   message: string;

@@ -1,7 +1,7 @@
-/** Secrets may be in files, as orchestrators mount them: HEADRACE_SECRET_FILE=/run/secrets/x is HEADRACE_SECRET with its content. */
+/** Secrets may be mounted as files: HEADRACE_SECRET_FILE=/run/secrets/x sets HEADRACE_SECRET to the content of the file. */
 import { readFileSync } from 'node:fs';
 
-/** Also the URL of MongoDB: it may have a password. */
+/** Includes the URL of MongoDB, which may contain a password. */
 export const secretVariables = [
   'HEADRACE_KAFKA_SASL_PASSWORD',
   'HEADRACE_KAFKA_OAUTH_CLIENT_SECRET',
@@ -16,7 +16,7 @@ export const secretVariables = [
 
 type Variables = Record<string, string | undefined>;
 
-/** The environment with the secrets in place of their files, and what is wrong with the files. */
+/** The environment with the contents of the secret files, and the problems with these files. */
 export function readSecretFiles(env: Variables): { env: Variables; problems: string[] } {
   const read: Variables = { ...env };
   const problems: string[] = [];

@@ -15,7 +15,7 @@ export const secrets = {
   }),
   HEADRACE_SECRET_OLD: z
     .string()
-    .transform((list) => list.split(',').filter((one) => one.trim() !== ''))
+    .transform((list) => list.split(',').filter((secret) => secret.trim() !== ''))
     .pipe(z.array(secret32))
     .default([])
     .describe(
@@ -122,18 +122,20 @@ export const capacity = {
   HEADRACE_ORDER: z
     .enum(['partner', 'service'], 'expected partner or service')
     .default('partner')
-    .describe('Whose jobs end in the order in which they were accepted: those of a partner, or all.'),
+    .describe(
+      'Jobs end in the order of acceptance. partner: in one order per partner; service: in one order for all.',
+    ),
   HEADRACE_THREADS: integer(1, 64, 2).describe(
-    'Threads of a pipeline process. Each gets a share of the partitions. With two or more, dispatch has another of its own.',
+    'Threads of a pipeline process, which share its partitions. With two or more, dispatch gets an additional one.',
   ),
   HEADRACE_SINK_MEMORY_MB: integer(1, 65_536, 80).describe(
     'Memory for uncommitted devices per process; the sink spills the rest to MongoDB.',
   ),
   HEADRACE_READ_AHEAD_MB: integer(1, 10_000_000, 4_096).describe(
-    'Files, unpacked, that may be loaded ahead of the oldest unfinished job of each partner.',
+    'Uncompressed megabytes of files loaded ahead of the oldest unfinished job of each partner.',
   ),
   HEADRACE_SESSION_TIMEOUT_MS: integer(1_000, 300_000, 3_500).describe(
-    'The partitions of a process without heartbeats move after this time; 6 s if the brokers do not accept less.',
+    'The partitions of a process without heartbeats are reassigned after this time; 6 s if the brokers do not accept less.',
   ),
   HEADRACE_LIMIT_BACKEND_MS: integer(100, 60_000, 2_500).describe(
     'Maximum wait of a request for Kafka or MongoDB (then 503), and of a command for MongoDB.',
@@ -166,7 +168,7 @@ export const limits = {
     'Unfinished jobs of a partner; further ones get 429. `headrace admin partner quota` changes this and the next two for one partner.',
   ),
   HEADRACE_MAX_BYTES_PER_DAY: integer(0, Number.MAX_SAFE_INTEGER, 0).describe(
-    'Bytes of files, unpacked, and rows that a partner may load per day (UTC); 0: no limit.',
+    'Uncompressed bytes and rows that a partner may load per day (UTC); 0: no limit.',
   ),
   HEADRACE_MAX_ROWS_PER_DAY: integer(0, Number.MAX_SAFE_INTEGER, 0),
 };

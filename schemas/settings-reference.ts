@@ -1,4 +1,4 @@
-/** Every setting with its default and its meaning, as an environment file. */
+/** Every setting with its default and description, as an environment file. */
 import type { z } from 'zod';
 import { settingGroups } from './config.ts';
 
@@ -14,7 +14,7 @@ function wrap(text: string): string[] {
   return lines;
 }
 
-/** As it is written in the environment: a flag is 0, a list is empty. */
+/** The value as written in the environment: flags as 0 or 1, lists separated by commas. */
 const written = (value: unknown) =>
   typeof value === 'boolean' ? String(Number(value)) : Array.isArray(value) ? value.join(',') : String(value);
 

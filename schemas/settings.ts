@@ -1,4 +1,4 @@
-/** The kinds of values that settings have. Each says what it expected. */
+/** Types of settings. Their errors say what was expected. */
 import { accessSync, constants } from 'node:fs';
 import { z } from 'zod';
 
@@ -27,7 +27,7 @@ export const secret32 = z
   .transform((text) => Buffer.from(text, 'base64'))
   .refine((bytes) => bytes.length === 32, 'expected 32 bytes in base64 (openssl rand -base64 32)')
   .refine((bytes) => !isExample(bytes.toString('latin1')), notTheExample);
-/** Keys that verify tokens must not be tampered with on the way: plain http is allowed on the same machine only. */
+/** Keys that verify tokens must be fetched over a safe connection: plain http is allowed on localhost only. */
 const safeUrl = /^(https:\/\/.|http:\/\/(localhost|127(\.\d+){3}|\[::1\])(:\d+)?(\/|$))/;
 export const host = z
   .string()
@@ -44,7 +44,7 @@ export const endpoint = z
 export const text = (what: string) => z.string().min(1, `expected ${what}`);
 export const flag = z
   .enum(['0', '1'], 'expected 0 or 1')
-  .transform((one) => one === '1')
+  .transform((value) => value === '1')
   .default(false);
 export const httpsUrl = z
   .url({ protocol: /^https?$/, error: 'expected https://… (http for localhost only)' })
@@ -58,5 +58,5 @@ function isReadable(path: string): boolean {
     return false;
   }
 }
-/** Only checked here: it is read whenever it is needed, so that a renewed one counts from then on. */
+/** Only checked here. The file is read whenever it is needed, so that a renewed file takes effect. */
 export const readableFile = z.string().refine(isReadable, 'expected the path of a file that can be read');

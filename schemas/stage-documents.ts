@@ -1,9 +1,9 @@
-/** The documents that the stages write for each other in MongoDB, one type for each collection, like those in documents.ts. */
+/** MongoDB documents that the stages write for each other, one type per collection. */
 import type { Binary } from 'mongodb';
 import type { RejectCode } from './codes.ts';
 import type { FileFailure } from './job-documents.ts';
 
-/** The ledger: one document for each validated batch, first writer wins. */
+/** The ledger: one document per validated batch, first writer wins. */
 export interface LedgerDocument {
   /** `<job>.<attempt>.<file>.<batch>` */
   _id: string;
@@ -17,19 +17,19 @@ export interface LedgerDocument {
   end: number;
   firstLine: number;
   lines: number;
-  /** The byte that separates the columns: a split that resumes after this batch needs it. */
+  /** The delimiter, needed to resume splitting after this batch. */
   delimiter: number;
   rows: number;
   accepted: number;
   /** Device-key pairs before the batch was deduplicated. */
   pairsRead: number;
-  /** The distinct ones of them. */
+  /** Distinct pairs. */
   pairs: number;
   rejected: Partial<Record<RejectCode, number>>;
   events?: { event: string; rows: number }[];
   /** This batch alone has more than 1,000 distinct events. */
   eventsOverflow?: boolean;
-  /** What was sent to each slot (formats/slot-totals.ts). Absent if nothing was sent. */
+  /** Totals sent to each slot (formats/slot-totals.ts). Absent if nothing was sent. */
   slots?: Binary;
   failure?: FileFailure;
 }
@@ -43,7 +43,7 @@ export interface VoteDocument {
   partition: number;
   /** Slots with missing devices. */
   missing: number[];
-  /** Why the partition cannot vote on the job or commit it: it failed repeatedly. */
+  /** Why the partition repeatedly failed to vote on the job or to commit it. */
   failure?: string;
 }
 
@@ -57,28 +57,28 @@ export interface AckDocument {
   uniqueDevices: number;
   /** Pairs received for the files that passed (a deletion: pairs removed). */
   pairs: number;
-  /** Distinct pairs by file, for the files that passed: [file, pairs, file, pairs, …]. Empty if they are in pages. */
+  /** Distinct pairs by file, for the files that passed: [file, pairs, file, pairs, …]. Empty if stored in pages. */
   filePairs: number[];
-  /** How many files the pages span, if there are pages. */
+  /** Number of files in pages, if there are pages. */
   pagedFiles?: number;
-  /** The audience's devices in this slot after the merge; those that are new with it; and those of them that have an attribute. */
+  /** The audience's devices in this slot after the merge; the new ones; and the new ones that have an attribute. */
   audienceDevices: number;
   newDevices: number;
   matchedDevices: number;
-  /** Distinct devices that were left out because they are suppressed, and the same by file (packCounts); absent: none. */
+  /** Distinct suppressed devices, in total and by file (packCounts); absent: none. */
   suppressed?: number;
   suppressedByFile?: Binary;
-  /** Of a privacy request: audience, generation, devices removed, and matches among them, of each audience (packNumbers). */
+  /** Privacy requests: audience, generation, devices removed, and matches among them, for each audience (packNumbers). */
   audiences?: Binary;
-  /** Pairs added by attribute, of an import, or removed, of a deletion (packCounts in formats/number-table.ts). */
+  /** Pairs by attribute, added (import) or removed (deletion) (packCounts in formats/number-table.ts). */
   attributePairs?: Binary;
-  /** The job was dropped before the slot had merged it: nothing of it is stored here. */
+  /** The job was dropped before the slot merged it: nothing of it is stored here. */
   dropped?: true;
-  /** It was dropped when the slot had merged it but not counted it: the devices and pairs are those that were new. */
+  /** It was dropped after the slot merged it but before it was counted: devices and pairs include only new ones. */
   onlyNew?: true;
 }
 
-/** Distinct pairs by file of an ack that would be too large with them: those of the files of one page. */
+/** One page of distinct pairs by file, for an ack that would otherwise be too large. */
 export interface FilePairsDocument {
   /** `<job>.<slot>.<page>` */
   _id: string;
@@ -89,9 +89,9 @@ export interface FilePairsDocument {
   pairs: Binary;
 }
 
-/** Which files of a job pass, if they are too many to list in the job: a bit for each file. Never changed. */
+/** The files of a job that pass, if they are too many to list in the job: a bitmap. Immutable. */
 export interface VerdictDocument {
-  /** `<job>-<unique>`: each dispatcher that decides writes its own, and the job names the one that counts. */
+  /** `<job>-<unique>`: each deciding dispatcher writes its own, and the job references the valid one. */
   _id: string;
   job: number;
   passed: Binary;
@@ -115,15 +115,15 @@ export interface RejectsDocument {
   job: number;
   file: number;
   batch: number;
-  /** The row as in the file, or as much of it as is kept. */
+  /** The row as in the file, possibly cut. */
   rows: { line: number; code: RejectCode; raw: string; isCut?: true }[];
-  /** Of identifiers that the rows hold: the hashes that they are placed by. */
+  /** Placement hashes of the identifiers in the rows. */
   hashes?: number[];
 }
 
 /**
- * One slot of a space: where its devices are, the jobs that changed it last, and what they added. Replaced by a compare-and-set on
- * its version; never removed while the space may be written.
+ * One slot of a space: where its devices are, the jobs that changed it last, and what they added. Replaced by a compare-and-set on its
+ * version; never removed while the space may be written.
  */
 export interface ManifestDocument {
   /** `<space>#<slot>` */
@@ -135,40 +135,40 @@ export interface ManifestDocument {
   placement: string;
   /** Distinct devices. */
   devices: number;
-  /** The last job of each partner that changed it; of jobs before `endedBefore`, which have all ended, none is kept. */
+  /** The last job of each partner that changed it, without jobs before `endedBefore`, which have all ended. */
   merged: { partner: string; job: number }[];
   endedBefore: number;
-  /** What the last change brought, by job, and earlier ones that may not have been acknowledged. */
+  /** The changes of the last edit, by job, and earlier ones that may be unacknowledged. */
   changes: ManifestChange[];
   regions: RegionEntry[];
-  /** Documents that the last change has replaced, by the ranges of their ids: removed with it or, if that failed, with the next one. */
+  /** Id ranges of the documents that the last edit replaced: removed after it or, if that failed, by the next edit. */
   replaced: { from: string; to: string }[];
-  /** An erasure that is counted, and not complete: where its devices are named, and the keys that they lose (absent: all). */
+  /** A pending erasure, already counted: where its devices are listed, and the keys that they lose (absent: all). */
   erasing?: { regions: RegionEntry[]; keys?: number[] };
 }
 
-/** What a job added to a slot or removed from it. Of several that were merged together, the last has the devices of all. */
+/** What a job added to or removed from a slot. If several jobs shared a merge, the last has the devices of all. */
 interface ManifestChange {
   job: number;
-  /** Devices that are new (a deletion: that have lost a key). */
+  /** New devices; for a deletion, devices that lost a key. */
   devices: number;
-  /** Of the new ones, those that some attribute held. */
+  /** New devices that have an attribute. */
   matched: number;
   /** Pairs added, or removed, by key (packCounts in formats/number-table.ts). */
   pairs: Binary;
-  /** Devices that were left out, by file (packCounts), and how many are distinct; absent: none. */
+  /** Suppressed devices by file (packCounts), and distinct ones in total; absent: none. */
   suppressedByFile?: Binary;
   suppressed?: number;
-  /** The job was dropped and changed nothing. Such an entry stays: a replaced owner that still tries to merge the job finds it. */
+  /** The job was dropped and changed nothing. The entry stays as a fence against a zombie owner that still tries to merge the job. */
   dropped?: true;
 }
 
-/** A prefix of the address, and the levels that hold its devices, the largest first. */
+/** An address prefix and the levels that hold its devices, largest first. */
 export interface RegionEntry {
   start: number;
-  /** The length of the prefix. */
+  /** Length of the prefix. */
   bits: number;
-  /** Of a single address that has too many devices for one region: the first identifier, and the first one behind it. */
+  /** For a single address with too many devices for one region: the first identifier, and the first of the next region. */
   from?: string;
   to?: string;
   levels: LevelEntry[];
@@ -177,16 +177,16 @@ export interface RegionEntry {
 /** Devices of a region that were written together, in pages by longer prefixes. */
 export interface LevelEntry {
   token: string;
-  /** The length of the pages' prefixes. */
+  /** Length of the pages' prefixes. */
   pageBits: number;
-  /** Of a single address: pages are numbered, in the order of identifiers. */
+  /** For a single address: pages are numbered in the order of identifiers. */
   numbered?: true;
-  /** How many there are: a reader that finds fewer has been overtaken by a writer. */
+  /** Number of pages: a reader that finds fewer lost a race with a writer. */
   pages: number;
   bytes: number;
 }
 
-/** A page of a level: removed when no manifest names its level, and until then changed only by an erasure, which takes devices out. */
+/** A page of a level: removed when no manifest references its level. Until then only an erasure changes it. */
 export interface PageDocument {
   /** `<manifest>:<token>:<start of the page, or its number>` */
   _id: string;
@@ -194,54 +194,57 @@ export interface PageDocument {
   d: Uint8Array;
   /** The keys of each (sets/page-format.ts). */
   k: Uint8Array;
-  /** How often it was changed; absent: never. */
+  /** Number of changes; absent: 0. */
   v?: number;
 }
 
-/** Among the pages: that an edit which takes long was still at work (sets/lease.ts). */
+/** Stored among the pages: renewal of the lease of a long edit (sets/lease.ts). */
 export interface RenewalDocument {
   /** `<manifest>:<token>` */
   _id: string;
   renewedAt: Date;
 }
 
-/** Devices of a job that is not merged yet, spilled by a sink that has reached its memory limit. */
+/** Devices of an uncommitted job, spilled by a sink that reached its memory limit. */
 export interface SpillDocument {
   _id: string;
   job: number;
   slot: number;
-  /** Which part of the slot's addresses it holds; -1: what was spilled, as numbers. */
+  /** Address range within the slot; -1: totals of a spill. */
   range: number;
-  /** Messages of `ingest.devices`, concatenated, with the devices of the range; or file, batch, part, pairs and checksum of each. */
+  /** Concatenated messages of `ingest.devices` with the devices of the range; for totals: file, batch, part, pairs, checksum of each. */
   messages: Binary;
-  /** Of a document with numbers: the bytes of their messages. */
+  /** For totals: the bytes of their messages. */
   bytes?: number;
 }
 
-/** The offset at which a stage started on a partition, and the message that it was handling; for the sink, the job that it was merging (stores/crashes.ts). */
+/**
+ * The offset at which a stage started on a partition, and the message that it was handling; for the sink, the job that it was merging
+ * (stores/crashes.ts).
+ */
 export interface CrashDocument {
   /** `<stage>/<partition>` */
   _id: string;
   offset: string;
-  /** Who began at this offset, and has not left the partition alive. */
+  /** Owners that started at this offset and did not leave the partition cleanly. */
   owners: string[];
-  /** The message that is being handled. */
+  /** The message being handled. */
   inHand: string | null;
-  /** How many processes have died while handling a message, by its offset. */
+  /** Number of processes that died while handling a message, by offset. */
   deaths: Record<string, number>;
 }
 
-/** What a slot has found for a privacy request; known before anything of it is removed. */
+/** What a slot found for a privacy request; stored before anything is removed. */
 export interface RequestResultDocument {
   /** `<job>.<slot>` */
   _id: string;
   job: number;
   slot: number;
-  /** Distinct devices of the request that something was stored of. */
+  /** Distinct devices of the request with stored data. */
   found: number;
-  /** Spaces that hold some of them. */
+  /** Spaces that hold any of them. */
   spaces: string[];
-  /** Of an access request: what is stored of them, as JSON; encrypted. */
+  /** Access requests: the stored data as JSON, encrypted. */
   sealed?: Binary;
   /** Of an access request: it expires. Absent: it is removed with the job. */
   createdAt?: Date;
@@ -253,7 +256,7 @@ export interface IdentifierListDocument {
   _id: string;
   list: string;
   part: number;
-  /** Of the text. */
+  /** Size of the text. */
   bytes: number;
   sealed: Binary;
   createdAt: Date;

@@ -7,17 +7,16 @@ export * from './messages.ts';
 export interface TopicContract {
   /** After the prefix: `ingest.jobs`. */
   name: string;
-  /** What it is for. */
   purpose: string;
   holds: MessageName[];
-  /** What the message key is. */
+  /** The message key. */
   key: string;
   writers: readonly ('api' | StageName)[];
-  /** The stage whose input it is. Some are only for others to read. */
+  /** The stage whose input it is. Null: for other consumers only. */
   reader: StageName | null;
-  /** One partition keeps the order; `many` is the number set by the deployment. */
+  /** 1: keeps the order. `many`: as configured. */
   partitions: 1 | 'many';
-  /** What is compacted is kept for as long as jobs are, the rest for a few days. */
+  /** Compacted topics are kept as long as jobs, others for a few days. */
   cleanup: 'delete' | 'compact,delete';
 }
 
@@ -95,15 +94,14 @@ export const topics = {
 } as const satisfies Record<string, TopicContract>;
 export type TopicKey = keyof typeof topics;
 
-/** What each stage reads. */
+/** The input topic of each stage. */
 export const stageInputs = (Object.keys(topics) as TopicKey[]).flatMap((topic) => {
   const { reader } = topics[topic];
   return reader ? [{ topic, stage: reader }] : [];
 });
 
 /**
- * Slots of every device set, chosen at the first start (HEADRACE_SLOTS). The slot of an identifier decides its partition: slot modulo
- * the partition count.
+ * Slots of every device set, chosen at the first start (HEADRACE_SLOTS). A slot maps to a partition: slot modulo the partition count.
  */
 export const slotCounts = [16, 32, 64, 128, 256] as const;
 export const DEFAULT_SLOTS = 16;

@@ -3,36 +3,36 @@
  * process: HEADRACE_TEST_BATCH_BYTES is `batchBytes`. `headrace doctor` warns of them.
  */
 export const tuning = {
-  /** Jobs in flight; the first of each lane does not count, up to as many again. */
+  /** Maximum jobs in flight. Up to as many more are admitted as the first of their lane. */
   jobWindow: 256,
   /** Files of a job in flight; up to 32 small ones count as one. */
   fileWindow: 64,
-  /** Megabytes of rows by which split may be ahead of validate, per process: what validate does in a third of a second. */
+  /** Megabytes of rows in flight from split to validate, per process: a third of a second's work of validate. */
   rowsAheadMb: 8,
-  /** Megabytes of devices by which validate may be ahead of sink, per process. */
+  /** Megabytes of devices in flight from validate to sink, per process. */
   devicesAheadMb: 16,
-  /** Work without progress for this long is dispatched again. */
+  /** Work without progress for this long is published again. */
   stallMs: 60_000,
-  /** Objects per request when a prefix is listed. */
+  /** Objects per page of a listing. */
   listPage: 1_000,
-  /** Raw rows in one message. */
+  /** Bytes of raw rows per message. */
   batchBytes: 700_000,
-  /** Rejected rows that are stored; those of a batch must fit into one document. */
+  /** Rejected rows stored per file; those of a batch must fit into one document. */
   rejectsPerFile: 10_000,
   /** A read that delivers nothing for this long is retried from the byte reached. */
   s3IdleMs: 20_000,
   dryRunMb: 100,
   webhookTimeoutMs: 10_000,
-  /** Until another session with DROP may start after one was killed. */
+  /** Lease of a session with DROP: after a crash, the next one starts when it expires. */
   dropLeaseMs: 60_000,
-  /** Waits for DROP, in percent: of what it asks for, and of ours. */
+  /** Scales all waits of DROP sessions, in percent. */
   dropWaitPercent: 100,
   /** DROP is closed daily from 1 am until this hour, Pacific time. */
   dropOpensAt: 3,
 
   limitBodyBytes: 65_536,
   limitJsonDepth: 8,
-  /** Keys of a deletion, which is one message in Kafka. */
+  /** Maximum keys of a deletion, which is one message in Kafka. */
   limitKeys: 1_000,
   limitPathBytes: 1_024,
   limitRequestMs: 30_000,
@@ -46,7 +46,7 @@ export const tuning = {
   limitStreams: 100,
   /** Requests with an invalid API key, per address; above that, only keys verified before are accepted. */
   wrongKeysPerMinute: 300,
-  /** The largest burst of requests, in seconds of the average rate. */
+  /** Maximum burst of requests, in seconds of the average rate. */
   rateBurstSeconds: 2,
 };
 export type Tuning = { readonly [K in keyof typeof tuning]: number };

@@ -1,29 +1,29 @@
-/** Webhooks and what is delivered to them, as they are stored. */
+/** Webhooks and their deliveries (an outbox) in MongoDB. */
 import type { Binary } from 'mongodb';
 
 export interface WebhookSecret {
-  /** Says which one it is, and nothing else about it. */
+  /** Identifies the secret without revealing anything about it. */
   id: string;
   /** Encrypted. */
   sealed: Binary;
   createdAt: Date;
-  /** Of a former secret: until then, deliveries are signed with it too. */
+  /** Former secrets: deliveries are also signed with it until then. */
   expiresAt?: Date;
 }
 
 export interface WebhookDocument {
   _id: number;
   partner: string;
-  /** Among those that the partner may have; unique. */
+  /** Unique per partner, below the limit of webhooks. */
   place: number;
   url: string;
   description: string | null;
   isActive: boolean;
   /** Its receiver answered 410. */
   isGone?: true;
-  /** The number of the first end that it gets an event for. */
+  /** Number of the first job end that it gets an event for. */
   since: number;
-  /** The current one first. */
+  /** Current secret first. */
   secrets: WebhookSecret[];
   createdAt: Date;
   updatedAt: Date;
@@ -34,7 +34,7 @@ export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
 export interface DeliveryAttempt {
   at: Date;
-  /** What the receiver answered; null if it did not. */
+  /** Status of the response; null without one. */
   code: number | null;
   error: string | null;
   ms: number;
@@ -49,19 +49,19 @@ export interface DeliveryDocument {
   /** The same bytes at every attempt. */
   body: string;
   status: DeliveryStatus;
-  /** When it is due; while it is being sent, the end of the lease. */
+  /** When it is due; during an attempt, the end of the lease. */
   dueAt: Date;
-  /** Who sends it. */
+  /** Holder of the lease. */
   sender?: string;
-  /** The last request to send it again. */
+  /** The last request to redeliver it. */
   resentBy?: string;
-  /** It is failed if it is not delivered until then. */
+  /** It fails if it is not delivered by then. */
   giveUpAt: Date;
   tries: number;
-  /** The last ones. */
+  /** The last attempts. */
   attempts: DeliveryAttempt[];
   createdAt: Date;
   endedAt?: Date;
-  /** MongoDB removes it then. */
+  /** TTL. */
   expiresAt: Date;
 }

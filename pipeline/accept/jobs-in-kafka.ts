@@ -1,7 +1,6 @@
 /**
- * The jobs that messages in Kafka name. A job is stored before it is published, so Kafka never names one that MongoDB does not know,
- * unless MongoDB was restored from an older copy. Then numbers would be given out twice, and what is left in the topics of the first job
- * with a number would be taken for the second's.
+ * Job numbers in Kafka. A job is stored in MongoDB before it is published, so MongoDB knows every job in Kafka, unless it was restored
+ * from an older backup. Then job numbers would be reused, and messages left in the topics would be mistaken for the new job's.
  */
 import type { OperatorConfig } from '../../schemas/config.ts';
 import type { AcceptedJob } from '../../schemas/topics.ts';
@@ -12,13 +11,13 @@ import type { Logger } from '../runtime/log.ts';
 import type { JobStore } from '../stores/jobs/jobs.ts';
 import { decode, MalformedMessage } from '../wire/codec.ts';
 
-/** The newest job is among them: jobs are published, and end, in their order. */
+/** Messages to read back. The newest job is among them, because jobs are published in order. */
 const NEWEST = 1_000n;
 
-/** The key of a message in `jobs` and `status` is the job's number. */
+/** Messages in `jobs` and `status` are keyed by job number. */
 const numberIn = (key: Buffer | null) => (/^\d{1,15}$/.test(String(key)) ? Number(key) : 0);
 
-/** `jobs` may be empty after some quiet days; `status` keeps its messages for as long as jobs are kept. */
+/** Retention may have emptied `jobs`; `status` keeps a message as long as its job is kept. */
 async function highestNumber(config: OperatorConfig, log: Logger): Promise<number> {
   let highest = 0;
   const visit = ({ key }: { key: Buffer | null }) => {
@@ -28,7 +27,7 @@ async function highestNumber(config: OperatorConfig, log: Logger): Promise<numbe
   return highest;
 }
 
-/** Those behind a number that are still in `jobs`, and the highest number of all. */
+/** Jobs after `known` that are still in `jobs`, and the highest job number in Kafka. */
 export async function readJobsBehind(known: number, config: OperatorConfig, log: Logger) {
   const jobs = new Map<number, AcceptedJob>();
   let highest = await highestNumber(config, log);
@@ -50,14 +49,14 @@ function tryDecode(value: Buffer | null): AcceptedJob | undefined {
   }
 }
 
-/** A member that has just become primary may take some seconds to show all that is stored. */
+/** A newly elected primary may need some seconds until its majority reads are up to date. */
 const untilSeen = createRetry(undefined, {
   when: (error) => error instanceof StartRefused || isTransient(error),
   maxTries: 10,
   firstMs: 100,
 });
 
-/** For a process that starts. */
+/** Checked at startup. */
 export async function requireKnownJobs(
   config: OperatorConfig,
   log: Logger,

@@ -1,4 +1,4 @@
-/** A new job: what was requested, its number, and nothing done yet. */
+/** Builds the document of a new job. */
 import { randomUUID } from 'node:crypto';
 import type { Binary } from 'mongodb';
 import { type JobDocument, JobStatus, type PrivacyType } from '../../schemas/job-documents.ts';
@@ -12,17 +12,17 @@ export type ImportRequest = Common & {
   pathType: 0 | 1;
   keyType: 0 | 1;
   compressed: JobDocument['compressed'];
-  /** Sealed for the number that the job gets. */
+  /** Sealed for the job's number. */
   credentials?: (job: number) => Binary;
   region?: string;
 };
 export type DeleteRequest = Common & { kind: 'delete'; keyType: 0 | 1; keys: string[]; attributes: number[] };
-/** A load of an audience: of a new one, or of one that exists. */
+/** Loads a new audience or an existing one. */
 type AudienceRequest = Common & { kind: 'audience'; filePath: string } & (
     | { audienceName: string; customer: string | null }
     | { audience: number; generation: number }
   );
-/** With a list of identifiers, or a file of them. */
+/** Has a list of identifiers or a file of them. */
 export type PrivacyRequest = Common &
   Pick<JobDocument, 'source' | 'reason' | 'identifiers'> & {
     kind: 'privacy';
@@ -56,10 +56,10 @@ export const acceptedMessage = (job: JobDocument): Buffer =>
     accepted_at: job.createdAt.getTime(),
   });
 
-/** Not as one literal with spreads: that many fields make V8 build a hash table, thirty times as slow. */
+/** Object.assign instead of one literal with spreads: with this many fields V8 would build a hash table, 30 times slower. */
 export function numbered(request: JobRequest, id: number, attributesAsOf: number, now: Date): JobDocument {
   const isNewAudience = 'audienceName' in request;
-  /** The values of fields that not every kind of job has. */
+  /** Defaults of fields that only some kinds of job have. */
   const absent = {
     filePath: '',
     pathType: 0 as const,

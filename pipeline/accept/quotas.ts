@@ -1,10 +1,10 @@
-/** What a partner may use: its own quotas, or the configured ones. */
+/** A partner's quotas: its own, or else the configured defaults. */
 import type { Config } from '../../schemas/config.ts';
 import type { PartnerDocument, PartnerQuotas } from '../../schemas/partner-documents.ts';
 
 export type DefaultQuotas = Pick<Config, 'maxPendingJobs' | 'maxBytesPerDay' | 'maxRowsPerDay'>;
 
-/** 0 of a day: no limit. */
+/** A daily quota of 0 means no limit. */
 export const quotasOf = (
   partner: Pick<PartnerDocument, 'quotas'> | null,
   { maxPendingJobs, maxBytesPerDay, maxRowsPerDay }: DefaultQuotas,

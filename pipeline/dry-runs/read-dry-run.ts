@@ -1,7 +1,7 @@
 /**
- * Reads the files of a dry run as split and validate would, and judges them as dispatch would. Nothing is published and nothing
- * merged. Reading ends at a number of bytes, unpacked: the last file is then judged by what was read of it, and the result says so. What
- * is read counts towards the partner's quota of the day.
+ * Reads the files of a dry run as split and validate would, and judges them as dispatch would. Nothing is published or merged. Reading
+ * stops at a limit of uncompressed bytes: the last file is then judged by its first part, and the result says so. The bytes read count
+ * towards the partner's daily quota.
  */
 
 import type { DryFile } from '../../schemas/dry-run-documents.ts';
@@ -31,7 +31,7 @@ interface ReadDependencies {
   batchBytes: number;
   maxInvalidShare: number;
   dryRunMb: number;
-  /** Counts what was read; says why no more may be read. */
+  /** Charges the quota. Returns an error if it is used up. */
   spendBytes(partner: string, bytes: number, signal: AbortSignal): Promise<JobError | undefined>;
 }
 
@@ -43,7 +43,7 @@ export interface DryRead {
   errors: JobError[] | null;
 }
 
-/** Of each file. */
+/** Per file. */
 const MAX_EXAMPLES = 5;
 const MAX_FILES = 1_000;
 
@@ -66,7 +66,7 @@ export function createReadDryRun(deps: ReadDependencies) {
     return { fileCount, bytes, prefixMatches, objects, errors: null };
   }
 
-  /** Up to so many bytes, and how many it were; `refused` if the quota has ended it. */
+  /** Reads up to a number of bytes and returns how many it read; `refused` if the quota is used up. */
   async function readFile(
     job: JobDocument,
     { key: path, etag, size }: ListedObject,
@@ -120,7 +120,7 @@ export function createReadDryRun(deps: ReadDependencies) {
   };
 }
 
-/** As the ledger would have it. */
+/** The ledger entry that a load would write. */
 function entryOf({ batch, last, start, end, failure }: Cut, parsed: ParsedRows | null) {
   const failed = failure ?? parsed?.failure;
   return {

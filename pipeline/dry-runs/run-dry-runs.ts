@@ -1,4 +1,4 @@
-/** Takes dry runs and runs them, a few at a time, partner by partner, beside the stages that read storage. They are in no order with jobs. */
+/** Takes and runs dry runs, a few at a time and fairly by partner, next to the stages that read storage. They are not ordered with jobs. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jobFailureCodes } from '../../schemas/codes.ts';
@@ -16,13 +16,13 @@ export interface RunDependencies {
   dryRuns: DryRunStore;
   sets: Pick<DeviceSets, 'suppressedIdentifiers'>;
   read: ReturnType<typeof createReadDryRun>;
-  /** A dry run that takes longer ends as `storage_unavailable`. */
+  /** A dry run that takes longer fails with `storage_unavailable`. */
   deadlineMs?: number;
   everyMs?: number;
 }
 
 const AT_ONCE = 4;
-/** So that one of another partner need not wait until one ends. */
+/** Leaves room for other partners. */
 const AT_ONCE_PER_PARTNER = 2;
 const MAX_TRIES = 3;
 
@@ -67,7 +67,7 @@ export function startDryRuns({
     return errors || files.some(({ failure }) => failure) ? JobStatus.error : JobStatus.done;
   }
 
-  /** When the examples are stored: a deletion meanwhile finds them there, or its devices are found to be suppressed here. */
+  /** Runs after the examples are stored: a concurrent deletion either finds them stored, or we find its devices suppressed. */
   async function eraseSuppressed({ partner }: TakenDryRun, { files }: DryRead): Promise<void> {
     const rows = files.flatMap(({ examples }) => examples);
     const identifiers = [...new Set(rows.flatMap(({ raw }) => identifiersIn(raw)))];
@@ -84,13 +84,13 @@ export function startDryRuns({
     log.info({ dry_run: dryRun._id, files: result.files.length }, 'dry run ended');
   }
 
-  /** One that ends badly is run again when its lease has ended. */
+  /** A failed run is taken again when its lease expires. */
   function start(dryRun: TakenDryRun): void {
-    const one = run(dryRun).catch((error) => {
+    const task = run(dryRun).catch((error) => {
       if (!signal.aborted) log.error({ err: error, dry_run: dryRun._id }, 'a dry run was given up');
     });
-    running.set(one, dryRun.partner);
-    void one.then(() => running.delete(one));
+    running.set(task, dryRun.partner);
+    void task.then(() => running.delete(task));
   }
 
   function busyPartners(): string[] {
@@ -101,7 +101,7 @@ export function startDryRuns({
 
   async function take(): Promise<TakenDryRun | null> {
     const partner = turns.takeTurn(await dryRuns.waiting(busyPartners()));
-    // Longer than a run may take: at the end of the lease its holder has died.
+    // Longer than a run may take: when the lease expires, its holder has died.
     return partner === undefined ? null : dryRuns.take(partner, runner, deadlineMs + 30_000);
   }
 

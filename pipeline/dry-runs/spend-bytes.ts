@@ -1,4 +1,4 @@
-/** Counts what dry runs read towards the bytes that a partner may load on a day: atomically, so that several at once stay within them. */
+/** Charges the bytes of dry runs to the partner's daily quota, atomically, so that concurrent runs stay within it. */
 import type { JobError } from '../../schemas/job-documents.ts';
 import { type DefaultQuotas, quotasOf } from '../accept/quotas.ts';
 import type { Retry } from '../engine/retry.ts';

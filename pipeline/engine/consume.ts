@@ -4,12 +4,12 @@
  *
  *   joining ─► consuming ─► stopped
  *
- *   consuming  from the first assignment on. Each assignment is an epoch (epoch.ts): work of an old one resolves no offsets.
- *   stopped    handlers are aborted, the last offsets committed, the group left.
+ *   consuming  from the first assignment on. Each assignment is an epoch (epoch.ts): work of an old epoch resolves no offsets.
+ *   stopped    aborts the handlers, commits the last offsets, leaves the group.
  *
- * Heartbeats are sent while a handler works. What a heartbeat throws (a rebalance) aborts the handler and is rethrown: the next owner of
- * the partition begins at the committed offset. Offsets are committed by a timer, up to the stage's committable offset and the first
- * message that is not handled.
+ * Heartbeats continue while a handler works. If one throws (a rebalance), the handler is aborted and the error rethrown: the next owner
+ * of the partition resumes at the committed offset. A timer commits offsets, up to the stage's committable offset and never past the
+ * first unhandled message.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -31,7 +31,7 @@ interface FetchedBatch {
   messages: FetchedMessage[];
   resolveOffset(offset: string): void;
   heartbeat(): Promise<void>;
-  /** The assignment is over, or the consumer stops. */
+  /** The assignment has ended, or the consumer is stopping. */
   isGone(): boolean;
 }
 
@@ -41,7 +41,7 @@ export interface Member {
   join(handlers: {
     onBatch(batch: FetchedBatch): Promise<void>;
     onAssigned(partitions: number[]): void;
-    /** The consumer failed, and another took its place. */
+    /** The consumer failed and was replaced. */
     onReplaced(): void;
     onFatal(error: unknown): void;
   }): void;
@@ -51,19 +51,19 @@ export interface Member {
 
 export interface Consumption {
   stop(): Promise<void>;
-  /** Resolves when the first partitions have been assigned. */
+  /** Resolves at the first assignment. */
   joined: Promise<void>;
-  /** The age of the oldest message that was fetched and is not handled; 0 if there is none. */
+  /** Age of the oldest fetched message that is not handled yet; 0 if there is none. */
   lagSeconds(): number;
 }
 
 export const HEARTBEAT_MS = 300;
 const COMMIT_MS = 500;
 const MAX_GATHER_MS = 20;
-/** A handler whose assignment has failed is to end at once; until it does, this member cannot join the group again. */
-const UNENDED_MS = 10_000;
-const UNENDED = 'a handler has not ended 10 s after its assignment failed: the stage waits for it';
-/** Messages in flight of an unordered stage, most of them queued: a bound for memory, far above what is common. */
+/** An aborted handler should settle at once: until it does, this member cannot rejoin the group. */
+const STUCK_MS = 10_000;
+const STUCK = 'a handler has not ended 10 s after its assignment failed: the stage waits for it';
+/** Limits the memory of an unordered stage, whose messages in flight are mostly queued. Far above the usual number. */
 const MAX_IN_FLIGHT = 100_000;
 
 interface Dependencies {
@@ -75,9 +75,9 @@ interface Dependencies {
   recordReason(job: number, reason: string): Promise<void>;
   metrics: PipelineMetrics;
   tracer?: Tracer;
-  /** With the first offset of a partition that is not handled. */
+  /** `next`: the first unhandled offset of the partition. */
   onHandled?(partition: number, next: bigint): void;
-  /** Called once, for a failure that no retry repairs. The process is to end. */
+  /** Called once, for a failure that no retry repairs. The process must exit. */
   onFatal(error: unknown): void;
 }
 
@@ -111,21 +111,21 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
     for (const [partition, offset] of offsets) committed.set(partition, offset);
   }
 
-  async function handleSome(
+  async function handleGroup(
     own: Epoch,
     partition: number,
-    some: Received[],
+    group: Received[],
     { step, signal }: { step: Step; signal: AbortSignal },
   ): Promise<void> {
-    const deliveries = await received.deliveries(partition, some, signal);
+    const deliveries = await received.deliveries(partition, group, signal);
     if (messages && deliveries.length > 0) await messages.handle(own, deliveries, signal);
     if (stage.handleAll) {
       const began = performance.now();
       await stage.handleAll(partition, deliveries, step);
       metrics.duration.observe((performance.now() - began) / 1_000);
     }
-    metrics.messages.inc(some.length);
-    metrics.bytes.inc(some.reduce((sum, { raw }) => sum + (raw.value?.length ?? 0), 0));
+    metrics.messages.inc(group.length);
+    metrics.bytes.inc(group.reduce((sum, { raw }) => sum + (raw.value?.length ?? 0), 0));
   }
 
   async function untilRoom({ inFlight }: Epoch, isGone: () => boolean): Promise<void> {
@@ -136,27 +136,27 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
     const { partition, heartbeat } = batch;
     const own = epoch;
     const signal = own.work();
-    // What is handled concurrently ends with the assignment, not with a failure beside it: it is not redelivered before.
+    // Concurrent handlers end with the assignment, not with another handler's failure: their messages are not redelivered before that.
     const step = createStep(stage.name, retry, messages?.isUnordered ? own.over : signal);
     const isGone = () => batch.isGone() || signal.aborted || own !== epoch;
-    for (const some of received.groups(partition, batch.messages, step)) {
+    for (const group of received.groups(partition, batch.messages, step)) {
       if (isGone()) return;
-      own.oldest.set(partition, Number(some[0]!.raw.timestamp));
-      const task = untilRoom(own, isGone).then(() => handleSome(own, partition, some, { step, signal }));
+      own.oldest.set(partition, Number(group[0]!.raw.timestamp));
+      const task = untilRoom(own, isGone).then(() => handleGroup(own, partition, group, { step, signal }));
       try {
         await whileBeating(task, heartbeat);
       } catch (error) {
         own.fail(error);
-        const late = setTimeout(() => log.warn({ partition, err: error }, UNENDED), UNENDED_MS).unref();
+        const late = setTimeout(() => log.warn({ partition, err: error }, STUCK), STUCK_MS).unref();
         await task.catch(() => {});
         clearTimeout(late);
         if (mode === 'stopped') return;
         if (!isFromKafka(error) && !isAbort(error)) deps.onFatal(error);
         throw error;
       }
-      // Reassigned meanwhile: what was handled is read again, and its offset belongs to the new owner.
+      // Reassigned meanwhile: the new owner reads these messages again and commits their offsets.
       if (own !== epoch) return;
-      const { offset } = some.at(-1)!.raw;
+      const { offset } = group.at(-1)!.raw;
       const next = BigInt(offset) + 1n;
       own.handled.set(partition, next);
       deps.onHandled?.(partition, next);
@@ -164,7 +164,7 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
       await heartbeat();
     }
     own.oldest.delete(partition);
-    // Messages of the next moments are handled together: the more arrive, the longer the moment.
+    // Pause so that the next fetch returns more messages to handle together: the busier the partition, the longer.
     if (stage.handleAll) await sleep(Math.min(batch.messages.length, MAX_GATHER_MS));
   }
 
@@ -174,7 +174,7 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
   }
 
   function onAssigned(partitions: number[]): void {
-    // Every handler of the old assignment has settled (patched-kafkajs.ts). If one has not, it finds its epoch over.
+    // All handlers of the old assignment have settled (patched-kafkajs.ts); a straggler would find its epoch ended.
     endEpoch();
     epoch = newEpoch();
     // A rebalance during shutdown starts nothing.
@@ -215,7 +215,7 @@ export function consume(stage: Stage, deps: Dependencies): Consumption {
   };
 }
 
-/** Looked up once: they are counted with every group of messages. */
+/** Labels are resolved once: the counters are incremented for every group of messages. */
 const metricsOf = (stage: string, all: PipelineMetrics) => ({
   messages: all.messagesHandled.labels(stage),
   bytes: all.bytesHandled.labels(stage),
@@ -228,7 +228,7 @@ const metricsOf = (stage: string, all: PipelineMetrics) => ({
   givenUp: all.messagesGivenUp.labels(stage),
 });
 
-/** Waits for the task and beats meanwhile. Rejects with what the task or a heartbeat rejects with. */
+/** Sends heartbeats until the task settles. Rejects with the first error of the task or a heartbeat. */
 async function whileBeating(task: Promise<void>, heartbeat: () => Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const failed = new Promise<never>((_, reject) => {

@@ -1,8 +1,8 @@
-/** One assignment of partitions: what was delivered in it is resolved and committed in it, or not at all. */
+/** An epoch is one assignment of partitions: offsets of its deliveries are resolved and committed within it, or not at all. */
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 
-/** Where the next owner of a partition begins, and how far this one has come. */
+/** `next`: where the next owner of the partition resumes. `handled`: how far this owner got. */
 export interface CommittedOffset {
   next: bigint;
   handled: bigint;
@@ -10,18 +10,18 @@ export interface CommittedOffset {
 
 export interface Epoch {
   readonly id: string;
-  /** The next offset to handle, by partition. */
+  /** Next offset to handle, by partition. */
   readonly handled: Map<number, bigint>;
   readonly committed: Map<number, CommittedOffset>;
-  /** The timestamp of the first message that is not handled, by partition. */
+  /** Timestamp of the first unhandled message, by partition. */
   readonly oldest: Map<number, number>;
   /** Partitions with handled messages. */
   readonly begun: Set<number>;
-  /** Messages that are handled concurrently: offsets are committed up to the first of them. */
+  /** Messages handled concurrently: offset commits stop at the first of them. */
   readonly inFlight: InFlight;
   /** Aborted when the assignment ends. */
   readonly over: AbortSignal;
-  /** Ends when a handler fails or the assignment ends; after a failure that is no rebalance, the same partitions continue with a new one. */
+  /** Aborted when a handler fails or the assignment ends. If only a handler failed, the next call returns a new signal. */
   work(): AbortSignal;
   fail(reason: unknown): void;
   end(): void;
@@ -29,19 +29,19 @@ export interface Epoch {
 
 export interface InFlight {
   readonly size: number;
-  /** Messages of a partition are added in the order of their offsets. `time`: when the message was written. */
+  /** Call in offset order within a partition. `time`: the message's timestamp. */
   add(partition: number, offset: bigint, time: number): void;
   delete(partition: number, offset: bigint): void;
-  /** The first offset of the partition that is in flight. */
+  /** First offset in flight of the partition. */
   first(partition: number): bigint | undefined;
-  /** The times of the first messages of all partitions. */
+  /** Timestamp of the first message in flight of each partition. */
   oldest(): number[];
 }
 
 export function newEpoch(): Epoch {
   const over = new AbortController();
   let working = new AbortController();
-  // Everything in flight listens to it.
+  // Every message in flight adds a listener.
   setMaxListeners(0, over.signal, working.signal);
   return {
     id: randomUUID(),

@@ -1,10 +1,10 @@
-/** Counts how often one piece of work has failed, whatever the messages: they contain tokens, sizes and times. */
+/** Counts the failures of one piece of work. Error messages are not compared: they contain tokens, sizes and times. */
 export const MAX_FAILURES = 3;
 export const FAILURE_PAUSE_MS = 1_000;
 
 export interface Failures {
   readonly count: number;
-  /** Of the last one. */
+  /** The last failure's. */
   readonly reason: string;
   add(error: unknown): void;
 }
@@ -26,5 +26,5 @@ export function countFailures(): Failures {
   };
 }
 
-/** A failure of the brokers or of the connection to them: the consumer rejoins, or is replaced. */
+/** A broker or connection failure: the consumer rejoins or is replaced. */
 export const isFromKafka = (error: unknown) => error instanceof Error && error.name.startsWith('KafkaJS');

@@ -1,7 +1,7 @@
 /**
- * Places at which a test makes this process die, freeze, fail or lose a message (`skip`): before and after each step. Armed by the
- * environment alone: FAULT_POINT=sink:before-manifest:2:kill is the second time that the point is reached, 2+ every time from the
- * second on, sink:before-gather@7 counts job 7 alone. Each thread counts for itself. Otherwise a call of an empty function.
+ * Places before and after each step where a test kills or freezes this process, makes it fail, or loses a message (`skip`). Armed only
+ * by the environment: FAULT_POINT=sink:before-manifest:2:kill fires the second time the point is reached, `2+` every time from the
+ * second on; sink:before-gather@7 counts only job 7. Each thread counts separately. Not armed, a fault point is a no-op.
  */
 import { writeSync } from 'node:fs';
 
@@ -10,7 +10,7 @@ export type PointOf<Owner extends string, Step extends string> = Owner extends s
     ? `${Owner}:${'before' | 'after'}-${Step}`
     : never
   : never;
-/** `job`: whose work it is, where that is known. */
+/** `job`: the job being worked on, if known. */
 export type Reach<Point extends string> = (name: Point, job?: number) => 'skip' | undefined;
 
 /** The points around the steps of a stage. */
@@ -39,30 +39,30 @@ function parseOrder(order: string) {
 }
 type Armed = ReturnType<typeof parseOrder>;
 
-function isDue(one: Armed, name: string, job: number | undefined): boolean {
-  if (one.name !== name || (one.job !== undefined && one.job !== job)) return false;
-  return --one.left === 0 || (one.again && one.left < 0);
+function isDue(point: Armed, name: string, job: number | undefined): boolean {
+  if (point.name !== name || (point.job !== undefined && point.job !== job)) return false;
+  return --point.left === 0 || (point.again && point.left < 0);
 }
 
-/** Several orders are separated by commas. */
+/** Comma-separated. */
 const armed = process.env.FAULT_POINT ? process.env.FAULT_POINT.split(',').map(parseOrder) : [];
 
 function reach(reached: string, job?: number): 'skip' | undefined {
-  const due = armed.filter((one) => isDue(one, reached, job))[0];
+  const due = armed.filter((point) => isDue(point, reached, job))[0];
   if (!due) return undefined;
   writeSync(2, `FAULT_POINT=${due.order}\n`);
   if (due.action === 'skip') return 'skip';
   if (due.action === 'fail') throw new Error('a fault point was told to fail');
   process.kill(process.pid, signals[due.action]);
-  // The signal may reach another thread first: this one must not continue meanwhile.
+  // The signal may be delivered to another thread first: block until it takes effect.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, SIGNAL_MS);
   return undefined;
 }
 
-/** Typed by the caller with the points that it declares. */
+/** Each caller narrows the type to the points it declares. */
 export const faultPoint: Reach<string> = armed.length > 0 ? reach : () => undefined;
 
-/** Refuses an order for a point that does not exist: it would never be carried out. */
+/** Refuses an unknown point, which would never fire. */
 export function requireKnownPoints(known: readonly string[]): void {
   const owners = new Set(known.map((point) => point.split(':')[0]));
   const unknown = armed.find(({ name }) => owners.has(name.split(':')[0]) && !known.includes(name));

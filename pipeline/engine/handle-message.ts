@@ -1,6 +1,6 @@
 /**
- * Handles the messages of a stage one by one. A failure of the service is retried; if it repeats, or if the message crashes processes, its
- * job fails and no other.
+ * Handles the messages of a stage one by one. Failures are retried. If a message keeps failing, or crashes processes (a poison message),
+ * only its job fails.
  */
 
 import type { Logger } from '../runtime/log.ts';
@@ -12,11 +12,11 @@ import type { Delivery, SingleStage } from './stage.ts';
 
 /** Which message of each partition was in flight when a process died. */
 export interface CrashRecords {
-  /** A new owner begins to read here. True if messages have to be taken one by one. */
+  /** A new owner starts reading here. True if it must take the messages one by one. */
   begin(stage: string, partition: number, offset: string, owner: string): Promise<boolean>;
-  /** The owner has lost the partition without dying. */
+  /** The owner lost the partition without crashing. */
   leave(stage: string, partition: number, owner: string): Promise<void>;
-  /** The message is about to be handled. Returns how many processes have died handling it. */
+  /** Records that the message is about to be handled. Returns how many processes have died handling it. */
   take(stage: string, partition: number, offset: string): Promise<number>;
   release(stage: string, partition: number): Promise<void>;
 }
@@ -90,7 +90,7 @@ export function createHandleMessages(
     }
   }
 
-  /** Recorded before it is handled: the next owner knows which message crashed the process. */
+  /** Records the message first, so that the next owner knows which one crashed the process. */
   async function handleWithCare(delivery: Delivery): Promise<void> {
     const { partition, step } = delivery;
     const offset = String(delivery.offset);
@@ -101,7 +101,7 @@ export function createHandleMessages(
     return giveUp(delivery, `${stage.name}: ${deaths} processes died while handling it`);
   }
 
-  /** Whether one of the next messages may have crashed earlier owners of the partition. */
+  /** Whether one of the next messages may have crashed a previous owner of the partition. */
   async function isSuspect(
     { begun, id }: Epoch,
     { partition, offset }: Delivery,
@@ -122,8 +122,8 @@ export function createHandleMessages(
     }
   }
 
-  /** If the assignment ends first, the message is redelivered to the next owner of the partition. */
-  async function handleBeside({ inFlight }: Epoch, delivery: Delivery): Promise<void> {
+  /** Retries Kafka failures until the assignment ends; then the message is redelivered to the partition's next owner. */
+  async function handleConcurrently({ inFlight }: Epoch, delivery: Delivery): Promise<void> {
     const { partition, offset, step } = delivery;
     for (;;) {
       const began = performance.now();
@@ -144,13 +144,13 @@ export function createHandleMessages(
     isUnordered: stage.isUnordered ?? false,
 
     /**
-     * Resolves when the messages of one partition are handled; if they are handled side by side, when that has begun. The signal ends
-     * what is waited for.
+     * Resolves when the messages of one partition are handled; for an unordered stage, when their handlers have started. The signal aborts
+     * the wait.
      */
     async handle(epoch: Epoch, deliveries: Delivery[], signal: AbortSignal): Promise<void> {
       const [first] = deliveries as [Delivery];
       if (await isSuspect(epoch, first, signal))
-        return handleCarefully(deliveries.map((one) => ({ ...one, step: one.step.until(signal) })));
+        return handleCarefully(deliveries.map((each) => ({ ...each, step: each.step.until(signal) })));
       const began = performance.now();
       if (!stage.isUnordered) {
         await allSettled(deliveries.map(handle));
@@ -158,7 +158,7 @@ export function createHandleMessages(
       }
       for (const delivery of deliveries) {
         epoch.inFlight.add(delivery.partition, delivery.offset, epoch.oldest.get(delivery.partition)!);
-        const task = handleBeside(epoch, delivery);
+        const task = handleConcurrently(epoch, delivery);
         running.add(task);
         void task.finally(() => running.delete(task));
       }
@@ -170,12 +170,12 @@ export function createHandleMessages(
         crashes.leave(stage.name, partition, id).catch(() => {});
     },
 
-    /** Resolves when no message is in flight. To be called after the last assignment has ended. */
+    /** Resolves when no message is in flight. Call it after the last assignment has ended. */
     settled: () => Promise.all(running),
   };
 }
 
-/** Rejects with the first failure, but only after every task has ended. */
+/** Rejects with the first failure, after every task has settled. */
 async function allSettled(tasks: Promise<void>[]): Promise<void> {
   const failed = (await Promise.allSettled(tasks)).find(({ status }) => status === 'rejected');
   if (failed) throw (failed as PromiseRejectedResult).reason;

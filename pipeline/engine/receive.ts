@@ -1,4 +1,4 @@
-/** Turns fetched messages into deliveries. One that cannot be decoded goes to the dead-letter topic. */
+/** Turns fetched messages into deliveries. A message that cannot be decoded goes to the dead-letter topic. */
 import { type MessageName, topics } from '../../schemas/topics.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -8,7 +8,7 @@ import type { Retry } from './retry.ts';
 import type { Delivery, Stage } from './stage.ts';
 import type { Step } from './step.ts';
 
-/** A message as the broker has it. */
+/** A message as fetched from the broker. */
 export interface FetchedMessage {
   key: Buffer | null;
   value: Buffer | null;
@@ -25,7 +25,7 @@ export interface Received {
 interface Dependencies {
   log: Logger;
   retry: Retry;
-  /** The name of the stage's input. */
+  /** Name of the stage's input topic. */
   topic: string;
   publisher: {
     send(
@@ -36,7 +36,7 @@ interface Dependencies {
   onDeadLetter(): void;
 }
 
-/** What is handled concurrently, of one partition. */
+/** Limits what is handled concurrently per partition. */
 const AT_ONCE = { bytes: 1_000_000, count: 64 };
 const MAX_DEAD_BYTES = 900_000;
 
@@ -80,7 +80,7 @@ export function createReceive(stage: Stage, { log, retry, topic, publisher, onDe
     stage.handle && !(decoded instanceof MalformedMessage) ? stage.weigh(decoded.message) : 0;
 
   return {
-    /** The messages of a batch, in the groups in which the stage handles them. */
+    /** Groups the messages of a batch as the stage handles them. */
     groups(partition: number, messages: FetchedMessage[], step: Step): Iterable<Received[]> {
       const received = messages.map((message) => receive(partition, message, step));
       return stage.handleAll ? [received] : inGroups(received, within(AT_ONCE, weigh));
@@ -97,7 +97,7 @@ export function createReceive(stage: Stage, { log, retry, topic, publisher, onDe
   };
 }
 
-/** A redelivered message has the same span. */
+/** The span id is derived from the offset, so a redelivered message keeps its span. */
 function traceOf(stage: string, partition: number, { headers, offset }: FetchedMessage) {
   const parent = headers?.traceparent?.toString();
   return isTraced(parent)

@@ -1,15 +1,15 @@
-/** The one retry helper. It repeats one step, never a sequence, until its signal is aborted. */
+/** The only retry helper. Repeats a single step, never a sequence, until its signal is aborted. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoBulkWriteError, MongoError, MongoNetworkError, MongoServerSelectionError } from 'mongodb';
 import type { Logger } from '../runtime/log.ts';
 
-/** Codes of a server that is stopping, changing its primary or out of space: the same call may succeed later. */
+/** The server is stopping, electing a primary or out of disk space: the same call may succeed later. */
 const transientMongoCodes = new Set([
   6, 7, 43, 50, 89, 91, 112, 133, 134, 136, 189, 237, 262, 290, 317, 358, 9001, 10107, 11600, 11602, 13388,
   13435, 13436, 14031,
 ]);
 
-/** Connection errors of Node that the driver does not always wrap. */
+/** Node connection errors, which the driver does not always wrap. */
 const brokenConnection = new Set([
   'EPIPE',
   'ECONNRESET',
@@ -26,7 +26,7 @@ export function isTransient(error: unknown): boolean {
   if (typeof error === 'object' && error !== null && 'retriable' in error) return error.retriable === true;
   if (error instanceof Error && 'code' in error && brokenConnection.has(String(error.code))) return true;
   if (error instanceof MongoNetworkError || error instanceof MongoServerSelectionError) return true;
-  // A bulk write wraps errors that are no response of the server, without their class and labels.
+  // A bulk write wraps client-side errors and drops their class and labels.
   if (error instanceof MongoBulkWriteError && error.errorResponse instanceof Error)
     return isTransient(error.errorResponse);
   if (error instanceof MongoError) {
@@ -37,7 +37,7 @@ export function isTransient(error: unknown): boolean {
       'PoolRequestedRetry',
     ];
     if (labelled.some((label) => error.hasErrorLabel(label))) return true;
-    // WiredTiger's answer to a write, before the server ends: its code is that of any unknown error.
+    // WiredTiger's response before the server exits: it has the generic code of an unknown error.
     if (error.message.includes('No space left on device')) return true;
     if (typeof error.code === 'number') return transientMongoCodes.has(error.code);
     return /topology|pool|connect|interrupted|socket|network|EPIPE|timed out/i.test(
@@ -50,13 +50,13 @@ export function isTransient(error: unknown): boolean {
 export type Retry = <T>(step: string, attempt: () => Promise<T>, signal?: AbortSignal) => Promise<T>;
 
 interface RetryOptions {
-  /** Which failures are worth another try; transient ones unless given. */
+  /** Which failures to retry. Default: transient ones. */
   when?(error: unknown): boolean;
   maxTries?: number;
   firstMs?: number;
   maxMs?: number;
   onRetry?(error: unknown): void;
-  /** False: a process that has nothing else to do ends instead of waiting. */
+  /** False: the backoff does not keep the process alive. */
   ref?: boolean;
 }
 

@@ -1,17 +1,17 @@
 /**
- * Stops a process in flow order on SIGTERM or SIGINT. All steps share one deadline; work that is unfinished by then is redelivered,
- * as after a crash.
+ * Stops a process in flow order on SIGTERM or SIGINT. All steps share one deadline; work unfinished by then is redelivered, as after a
+ * crash.
  */
 import type { Logger } from '../runtime/log.ts';
 
 interface Shutdown {
-  /** Steps run in the order in which they were added. */
+  /** Steps run in the order they were added. */
   add(name: string, step: () => Promise<unknown> | unknown): void;
   /** Stops the process as a signal would. An error is logged and makes the exit code 1. */
   stop(reason: string, error?: unknown): void;
 }
 
-/** By its code: its class is lost on the way from another thread. */
+/** Checks the code, because an error loses its class on the way from another thread. */
 const isRefusal = (error: unknown) => (error as { code?: string }).code === 'start_refused';
 
 export function createShutdown(log: Logger, deadlineMs: number): Shutdown {
@@ -23,7 +23,7 @@ export function createShutdown(log: Logger, deadlineMs: number): Shutdown {
     stopping = true;
     let exitCode = error === undefined ? 0 : 1;
     if (error === undefined) log.info({ reason }, 'stopping');
-    // The message is all that the operator needs.
+    // The operator needs only the message, no stack.
     else if (isRefusal(error)) log.fatal((error as Error).message);
     else log.fatal({ reason, err: error }, 'stopping after an error');
     setTimeout(() => {
@@ -38,7 +38,7 @@ export function createShutdown(log: Logger, deadlineMs: number): Shutdown {
         await step();
       } catch (cause) {
         exitCode = 1;
-        // Of another thread, for the same reason.
+        // Another thread was refused for the same reason: already logged.
         if (!isRefusal(cause)) log.error({ err: cause, step: name }, 'shutdown step failed');
       }
     }

@@ -9,35 +9,35 @@ export interface Delivery<S extends string = string> {
   partition: number;
   offset: bigint;
   message: Decoded;
-  /** The span of its handling, and its parent; for traced jobs. */
+  /** Span of the handling and its parent, if the job is traced. */
   trace?: { context: string; parent: string };
-  /** Ends when the partition is revoked or the process stops. */
+  /** Aborted when the partition is revoked or the process stops. */
   step: Step<S>;
 }
 
 interface StageBase<S extends string> {
   name: StageName;
   input: TopicKey;
-  /** The committable offset: everything before it is durable elsewhere. Unless given: all that was handled. */
+  /** The committable offset: everything before it is durable elsewhere. Default: `handled`. */
   committable?(partition: number, handled: bigint): bigint;
-  /** How often offsets are committed. Unless given: 500 ms. */
+  /** Interval of offset commits. Default: 500 ms. */
   commitMs?: number;
-  /** Partitions were assigned: what was in memory is read again from the committed offsets. The step ends with the assignment. */
+  /** Drop in-memory state: it is read again from the committed offsets. The step ends with the assignment. */
   assigned?(partitions: number[], step: Step<S>): void;
-  /** The process stops. Ends what the stage does beyond an assignment. */
+  /** Ends work that outlives an assignment. */
   stop?(): Promise<void>;
 }
 
-/** `S`: the names of its steps. Takes messages one by one, or all that were fetched of a partition, in order. */
+/** `S`: its step names. A stage takes messages one by one (`handle`), or a partition's whole fetch in order (`handleAll`). */
 export type Stage<S extends string = string> = StageBase<S> &
   (
     | {
         handle(delivery: Delivery<S>): Promise<void>;
-        /** Ends the job of a message that failed repeatedly. */
+        /** Fails the job of a message that failed repeatedly. */
         giveUp?(delivery: Delivery<S>): Promise<void>;
-        /** How many bytes a message brings to work on: small ones are handled concurrently. */
+        /** Bytes of work in a message: small messages are handled concurrently. */
         weigh(message: Decoded): number;
-        /** Messages are handled concurrently: a slow one delays no other. The stage itself limits what it works on. */
+        /** Handled concurrently: a slow message delays no other. The stage limits its own concurrency. */
         isUnordered?: true;
         handleAll?: undefined;
       }

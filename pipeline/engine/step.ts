@@ -1,7 +1,7 @@
 /**
- * A step is what a stage does to the outside: one write, one send. `step(name, work)` adds a fault point before it, retry while the
- * failure is transient, and a fault point after it. It belongs to one delivery, or to one term of the active dispatcher, and ends with
- * it. A stage declares the names of its steps.
+ * A step is one external effect of a stage: a write or a send. `step(name, work)` wraps it in two fault points and retries transient
+ * failures. It belongs to one delivery, or to one term of the active dispatcher, and is aborted when that ends. A stage declares the
+ * names of its steps.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { faultPoint } from './fault-points.ts';
@@ -10,18 +10,18 @@ import { whileWanted } from './while-wanted.ts';
 
 export interface Step<Name extends string = string> {
   <T>(name: Name, work: () => Promise<T>): Promise<T>;
-  /** A look-up: retried like a step, without fault points, because it changes nothing. */
+  /** A look-up: retried like a step. It changes nothing, so it has no fault points. */
   read<T>(what: string, work: () => Promise<T>): Promise<T>;
-  /** Long work, abandoned (undefined) once it is not wanted; it gets a step that ends with it. */
+  /** Long work, aborted (undefined) once it is no longer wanted. Its own step is aborted with it. */
   whileWanted<T>(
     what: string,
     isWanted: () => Promise<boolean>,
     work: (step: Step<Name>) => Promise<T>,
   ): Promise<T | undefined>;
   pause(ms: number): Promise<void>;
-  /** The same step with another end. */
+  /** The same step with another signal. */
   until(signal: AbortSignal): Step<Name>;
-  /** Aborted when the delivery or the term is over. */
+  /** Aborted when the delivery or the term ends. */
   readonly signal: AbortSignal;
 }
 
@@ -31,7 +31,7 @@ export function createStep<Name extends string>(
   signal: AbortSignal,
 ): Step<Name> {
   async function step<T>(name: Name, work: () => Promise<T>): Promise<T> {
-    // Skipped only by tests that lose a message on purpose, in steps whose result is not used.
+    // Tests skip a step to lose a message, only where the result is unused.
     if (faultPoint(`${stage}:before-${name}`) === 'skip') return undefined as T;
     const result = await retry(name, work, signal);
     faultPoint(`${stage}:after-${name}`);

@@ -1,4 +1,4 @@
-/** Worker threads with request and response messages. A thread that fails, or ends unexpectedly, is reported once. */
+/** Request and response messages to worker threads. A thread that fails or exits unexpectedly is reported once. */
 import { type MessagePort, Worker } from 'node:worker_threads';
 
 interface Question {
@@ -8,7 +8,7 @@ interface Question {
 }
 interface Answer {
   id: number;
-  /** Not an answer yet, but how far it is. */
+  /** Set in a progress report, which precedes the answer. */
   progress?: number;
   answer?: unknown;
   error?: string;
@@ -41,7 +41,7 @@ export function startThread(module: URL, data: object, onFailure: (error: Error)
   worker.on('error', (error) => end(error as Error));
   worker.on('exit', (code) => end(new Error(`a thread exited with code ${code}`)));
   worker.on('message', ({ id, answer, error, progress }: Answer) => {
-    // 0 is not a response: the thread reports a fatal error.
+    // Id 0: the thread reports a fatal error.
     if (id === 0) return end(new Error(error));
     const asked = waiting.get(id);
     if (progress !== undefined) return asked?.onProgress?.(progress);
@@ -66,7 +66,7 @@ export function startThread(module: URL, data: object, onFailure: (error: Error)
   };
 }
 
-/** In the thread: responds to requests; the returned function reports a fatal error. */
+/** The thread's side: responds to requests. The returned function reports a fatal error. */
 export function answerQuestions(
   port: MessagePort,
   answers: Record<string, (about: unknown, onProgress: (progress: number) => void) => Promise<unknown>>,

@@ -1,9 +1,9 @@
-/** Abandons work that is no longer wanted, even if it is blocked. Asks every second. */
+/** Aborts work that is no longer wanted, even if it is blocked. Checks every second. */
 import { linkedAbort } from '../runtime/deadline.ts';
 
 const CHECK_MS = 1_000;
 
-/** Undefined if the work was abandoned. */
+/** Undefined if the work was aborted. */
 export async function whileWanted<T>(
   signal: AbortSignal,
   isWanted: () => Promise<boolean>,
@@ -17,7 +17,7 @@ export async function whileWanted<T>(
         isUnwanted ||= !wanted;
         if (!wanted) controller.abort(new Error('no longer wanted'));
       },
-      // Unknown: continue.
+      // The check failed: continue.
       () => {},
     );
   }, CHECK_MS);

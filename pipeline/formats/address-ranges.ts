@@ -1,4 +1,4 @@
-/** Cuts messages of a slot by ranges of the devices' address: a slot that is too large for one merge is merged range by range. */
+/** Cuts messages of a slot by address range: a slot that is too large for one merge is merged range by range. */
 import type { ValidatedDevices } from '../../schemas/topics.ts';
 import { nextTurn } from '../runtime/loop-turn.ts';
 import { copyDevices, eachGroup } from '../wire/device-groups.ts';
@@ -9,19 +9,19 @@ import { ADDRESS_BITS, addressOf, IDENTIFIER_BYTES, WORDS } from './identifier.t
 const RANGE_BITS = 6;
 export const RANGES = 2 ** RANGE_BITS;
 
-/** Messages, or what of them lies in a range. */
+/** Messages, or the part of them in a range. */
 export interface InRange {
   range: number;
   messages: Iterable<ValidatedDevices>;
 }
 
-/** Addresses from the one up to, without, the other. */
+/** Addresses `from` to `to`, exclusive. */
 export interface Addresses {
   from: number;
   to: number;
 }
 
-/** One of several parts of a range, of about the same size. */
+/** One of several parts of a range, of similar size. */
 export function partOfRange(range: number, part: number, parts: number): Addresses {
   const size = 2 ** (ADDRESS_BITS - RANGE_BITS);
   const startOf = (n: number) => range * size + Math.floor((n * size) / parts);
@@ -30,12 +30,12 @@ export function partOfRange(range: number, part: number, parts: number): Address
 
 const rangeOf = (hash: number) => addressOf(hash) >>> (ADDRESS_BITS - RANGE_BITS);
 
-/** A piece that is longer is not written on. */
+/** A longer piece is not extended. */
 const PIECE_BYTES = 64_000;
-/** Cut in some milliseconds. */
+/** Takes a few milliseconds to cut. */
 const TURN_BYTES = 500_000;
 
-/** The messages of each range, framed: each with the devices that it has there, and left out where it has none. */
+/** The messages of each range, framed, with only their devices in the range; messages without any are omitted. */
 export async function cutByAddress(
   messages: Iterable<ValidatedDevices>,
   hash: DeviceHash,
@@ -63,7 +63,7 @@ export async function cutByAddress(
   return ranges.map(({ pieces }) => pieces);
 }
 
-/** Writes the devices of each range with the writer of that range. */
+/** Distributes devices to the writers of their ranges. */
 function createCutGroups(writers: FramedWriter[], hash: DeviceHash) {
   const counts = new Uint32Array(RANGES);
   const places = new Uint32Array(RANGES);

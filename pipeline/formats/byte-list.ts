@@ -1,11 +1,11 @@
-/** Byte strings back to back, numbered 0, 1, 2, … in the order in which they are added. */
+/** Concatenated byte strings, numbered 0, 1, 2, … in insertion order. */
 export class ByteList {
   pool = Buffer.alloc(1024);
   /** Entry n is pool[ends[n - 1], ends[n]). */
   #ends = new Int32Array(64);
   size = 0;
 
-  /** What it takes in memory. */
+  /** Memory size. */
   get bytes(): number {
     return this.pool.byteLength + this.#ends.byteLength;
   }
@@ -22,7 +22,7 @@ export class ByteList {
     return this.#ends[entry]!;
   }
 
-  /** Gives the number of the entry. */
+  /** Returns the number of the entry. */
   add(source: Uint8Array, start = 0, end = source.length): number {
     const entry = this.size++;
     let to = this.startOf(entry);

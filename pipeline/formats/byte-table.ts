@@ -13,7 +13,7 @@ export class ByteTable {
     return this.entries.size;
   }
 
-  /** What it takes in memory. */
+  /** Memory size. */
   get bytes(): number {
     return this.entries.bytes + this.#places.byteLength;
   }
@@ -41,7 +41,7 @@ export class ByteTable {
   /** The place of the entry, or the free place where it belongs. */
   #placeOf(source: Uint8Array, start: number, end: number): number {
     const mask = this.#places.length - 1;
-    // The highest bits are the ones that are spread evenly.
+    // Only the highest bits are distributed evenly.
     const first = hashBytes(source, start, end) >>> Math.clz32(mask);
     for (let place = first; ; place = (place + 1) & mask) {
       const entry = this.#places[place]! - 1;
@@ -66,7 +66,7 @@ export class ByteTable {
   }
 }
 
-/** Longer than any entry; what is longer is only looked up. */
+/** Longer than any entry; longer strings are only looked up. */
 const KEY_WORDS = 1 << 12;
 /** Random per process, so that clients cannot choose strings that collide. */
 const key = randomFillSync(new Int32Array(KEY_WORDS));
@@ -75,7 +75,7 @@ const [basis] = randomFillSync(new Int32Array(1)) as unknown as [number];
 /** Multilinear, as in device-hash.ts: two different strings share the n highest bits for one key in 2^n, up to n = 25. */
 function hashBytes(source: Uint8Array, start: number, end: number): number {
   let hash = basis;
-  // One more than the byte: zeros at the end count, too.
+  // Byte + 1, so that trailing zeros count.
   for (let at = start; at < end; at++)
     hash = (hash + Math.imul(source[at]! + 1, key[(at - start) & (KEY_WORDS - 1)]!)) | 0;
   return hash >>> 0;

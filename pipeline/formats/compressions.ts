@@ -1,22 +1,22 @@
 /**
- * The registry of compressions, and the rule which one a file has. A new compression is a file like gunzip.ts and an entry here.
- * A file that is declared as compressed and has none of the extensions is gzip.
+ * The registry of compressions, and how one is chosen for a file. A new compression is a file like gunzip.ts and an entry here. A file
+ * declared as compressed without a known extension is gzip.
  */
 import type { Compression } from './decode.ts';
 import { gzip } from './gunzip.ts';
 
 export const compressions: Compression[] = [gzip];
 
-/** The entry that has the extension of the path. */
+/** The entry with the extension of the path. */
 export const byName = <Entry extends { extensions: readonly string[] }>(entries: Entry[], path: string) =>
   entries.find(({ extensions }) => extensions.some((extension) => path.endsWith(extension)));
 
 export function uncompressedName(path: string): string {
-  const extension = byName(compressions, path)?.extensions.find((one) => path.endsWith(one));
+  const extension = byName(compressions, path)?.extensions.find((known) => path.endsWith(known));
   return extension ? path.slice(0, -extension.length) : path;
 }
 
-/** As the request declares it, otherwise by the extension of the file. */
+/** As declared in the request, otherwise by extension. */
 export const isCompressed = (path: string, declared: boolean | 'auto' | null): boolean =>
   typeof declared === 'boolean' ? declared : byName(compressions, path) !== undefined;
 

@@ -177,7 +177,7 @@ export function createRowCutter(batchBytes: number, resume: ResumePoint | null):
     finish() {
       if (ended) return [];
       advance(true);
-      // A file without rows has one batch, too.
+      // A file without rows also has one batch.
       if (!ended && (held === null || position > start)) hold(0);
       if (held !== null) held.last = !ended;
       release();

@@ -1,6 +1,6 @@
 /**
- * What the suppression list knows of a device: the SHA-256 digest of its canonical identifier, 32 lower-case hex digits without hyphens.
- * It is also what deletion lists of others carry.
+ * The digest of a device in suppression lists: SHA-256 of its canonical identifier, 32 lower-case hex digits without hyphens. Third-party
+ * deletion lists use the same.
  */
 import { createDigestKernel, DIGEST_BYTES, KERNEL_IDENTIFIERS, LANES } from './digest-kernel.ts';
 import { IDENTIFIER_BYTES } from './identifier.ts';
@@ -10,7 +10,7 @@ export { DIGEST_BYTES } from './digest-kernel.ts';
 /** Assembled on first use: most processes never need it. */
 let kernel: ReturnType<typeof createDigestKernel> | undefined;
 
-/** Of devices that lie one after the other, 16 bytes each: their digests, 32 bytes each. `into` has room for all of them. */
+/** Digests (32 bytes each) of concatenated devices (16 bytes each). `into` must have room for all of them. */
 export function digestsOf(
   devices: Uint8Array,
   into = new Uint8Array((devices.length / IDENTIFIER_BYTES) * DIGEST_BYTES),
@@ -18,10 +18,10 @@ export function digestsOf(
   kernel ??= createDigestKernel();
   const count = devices.length / IDENTIFIER_BYTES;
   for (let from = 0; from < count; from += KERNEL_IDENTIFIERS) {
-    const some = Math.min(KERNEL_IDENTIFIERS, count - from);
-    kernel.identifiers.set(devices.subarray(from * IDENTIFIER_BYTES, (from + some) * IDENTIFIER_BYTES));
-    kernel.digestGroups(Math.ceil(some / LANES));
-    into.set(kernel.digests.subarray(0, some * DIGEST_BYTES), from * DIGEST_BYTES);
+    const chunk = Math.min(KERNEL_IDENTIFIERS, count - from);
+    kernel.identifiers.set(devices.subarray(from * IDENTIFIER_BYTES, (from + chunk) * IDENTIFIER_BYTES));
+    kernel.digestGroups(Math.ceil(chunk / LANES));
+    into.set(kernel.digests.subarray(0, chunk * DIGEST_BYTES), from * DIGEST_BYTES);
   }
   return into;
 }

@@ -1,12 +1,12 @@
 /**
- * A keyed hash of a device: nobody without the key can choose identifiers that collide. It is MULTILINEAR-HM of Lemire and Kaser
+ * A keyed hash of a device, so that colliding identifiers cannot be chosen without the key. It is MULTILINEAR-HM of Lemire and Kaser
  * ("Strongly universal string hashing is fast") over the eight halves of the words: two different identifiers collide for at most one
  * key in 2^17, so of N identifiers chosen without the key at most N / 2^17 are expected to share the hash of a given one. A cryptographic
  * hash (SipHash) takes three times as long, and would add something only if a partner could learn hashes; nothing shows them.
  */
 import { randomFillSync } from 'node:crypto';
 
-/** Of four words, at this place: a signed number of 32 bits. An unsigned one takes nearly twice as long. */
+/** Hashes four words at `at` to a signed 32-bit number; an unsigned one would take nearly twice as long. */
 export type DeviceHash = (words: Uint32Array, at: number) => number;
 
 const KEY_WORDS = 9;
@@ -18,7 +18,7 @@ export function createDeviceHash(key: Uint8Array): DeviceHash {
   const [k0, k1, k2, k3, k4, k5, k6, k7, k8] = Array.from({ length: KEY_WORDS }, (_, n) =>
     bytes.readInt32LE(n * Int32Array.BYTES_PER_ELEMENT),
   ) as [number, number, number, number, number, number, number, number, number];
-  // Written out: a loop over arrays takes longer.
+  // Unrolled: a loop over arrays is slower.
   return (words, at) => {
     const a = words[at]!;
     const b = words[at + 1]!;
@@ -31,7 +31,7 @@ export function createDeviceHash(key: Uint8Array): DeviceHash {
         Math.imul((c & 0xffff) + k4, (c >>> 16) + k5) +
         Math.imul((d & 0xffff) + k6, (d >>> 16) + k7)) |
       0;
-    // One to one, so it adds no collision. Sums of similar identifiers lie in patterns; mixed, they fill pages evenly.
+    // A bijective finalizer, so it adds no collisions. Sums of similar identifiers form patterns; mixed, they fill pages evenly.
     const mixed = Math.imul(sum ^ (sum >>> 16), 0x85ebca6b);
     const more = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
     return more ^ (more >>> 16);

@@ -8,11 +8,11 @@ import { checksumOf, hashKey } from './slot-totals.ts';
 
 export interface SlotPairs extends SlotTotal {
   slot: number;
-  /** As a message has them. */
+  /** Encoded as in a message. */
   groups: Buffer;
 }
 
-/** How many there are, and the hash that selects the slot of a device. */
+/** The number of slots, and the hash that selects the slot of a device. */
 export interface Slots {
   count: number;
   hash: DeviceHash;
@@ -45,7 +45,7 @@ export class DevicePairs {
     this.#places.fill(0);
   }
 
-  /** False if it has the pair already. */
+  /** False if the pair was already added. */
   add(device: Uint32Array, key: number): boolean {
     if (this.#count === this.#capacity) this.#resize(2 * this.#capacity);
     const pair = this.#count;
@@ -88,7 +88,7 @@ export class DevicePairs {
     return filled;
   }
 
-  /** A counting sort; says where each bucket ends. */
+  /** A counting sort; sets `ends` to the end of each bucket. */
   #orderByBucket(ends: Int32Array, keys: number, { count: slots, hash }: Slots): Int32Array {
     const buckets = new Int32Array(this.#count);
     for (let pair = 0; pair < this.#count; pair++) {
@@ -99,7 +99,7 @@ export class DevicePairs {
     for (let bucket = 1; bucket < ends.length; bucket++) ends[bucket]! += ends[bucket - 1]!;
     const order = new Int32Array(this.#count);
     for (let pair = this.#count - 1; pair >= 0; pair--) order[--ends[buckets[pair]!]!] = pair;
-    // Each has counted down to its beginning, which is the end of the one before it.
+    // Each end was counted down to the bucket's start, which is the end of the previous bucket.
     ends.copyWithin(0, 1);
     if (ends.length > 0) ends[ends.length - 1] = this.#count;
     return order;

@@ -1,6 +1,6 @@
 /**
- * A Bloom filter of digests, in blocks of a cache line: looking for one reads one line of memory. At least 16 bits for each digest, of
- * which six are set: at most one in 500 that is not there seems to be. Digests are random, so their words are the hashes.
+ * A blocked Bloom filter of digests: a look-up reads one cache line. At least 16 bits and six probes per digest: at most 1 false positive
+ * in 500. Digests are random, so their words are the hashes.
  */
 const BITS = 16;
 const PROBES = 6;
@@ -15,14 +15,14 @@ export class DigestFilter {
 
   constructor(digests: number) {
     const needed = (Math.max(MIN_CAPACITY, digests) * BITS) / BLOCK_BITS;
-    // A power of two: the remainder of a division would take longer than everything else.
+    // A power of two, to avoid a slow division.
     const blocks = 2 ** Math.ceil(Math.log2(needed));
     this.capacity = Math.floor((blocks * BLOCK_BITS) / BITS);
     this.#words = new Uint32Array(blocks * BLOCK_WORDS);
     this.#lastBlock = blocks - 1;
   }
 
-  /** The digest whose first 16 bytes are the words at this place. */
+  /** Adds the digest whose first 16 bytes are the words at `at`. */
   add(words: Uint32Array, at: number): void {
     const block = this.#blockOf(words, at);
     for (let probe = 0; probe < PROBES; probe++) {
@@ -45,6 +45,6 @@ export class DigestFilter {
   }
 }
 
-/** Within the block: half a word each, of the words after the first. */
+/** The bit within the block: half a word per probe, from the words after the first. */
 const bitOf = (words: Uint32Array, at: number, probe: number): number =>
   (words[at + 1 + (probe >> 1)]! >>> ((probe & 1) << 4)) & (BLOCK_BITS - 1);

@@ -1,18 +1,19 @@
 /**
- * SHA-256 of the 32 hex digits of identifiers, four at a time. An identifier's digits fit into one block of SHA-256, so the digests of four identifiers are
- * 64 rounds on vectors of four words (WebAssembly SIMD; a lane is an identifier): some twenty times as fast as node:crypto called for each.
+ * SHA-256 of the 32 hex digits of identifiers, four at a time. The digits fit into one SHA-256 block, so the digests of four identifiers
+ * take 64 rounds on vectors of four words (WebAssembly SIMD; one identifier per lane): about twenty times as fast as node:crypto per
+ * identifier.
  *
- * The module is assembled here, when it is loaded: the functions below give the bytes of an instruction and its operands. Words of the block that are the same
- * for every identifier (the padding and the length) are numbers, and are folded.
+ * The module is assembled here at load time: the functions below return the bytes of an instruction and its operands. Words of the block
+ * that are the same for every identifier (padding and length) are constants and are folded.
  */
 import { IDENTIFIER_BYTES } from './identifier.ts';
 
-/** The bytes of code that leaves one value on the stack. */
+/** Code bytes that leave one value on the stack. */
 type Code = number[];
-/** A word of four lanes: in a local, or the same number in every lane. */
+/** A word of four lanes: in a local, or a constant in every lane. */
 type Word = { local: number } | { value: number };
 
-/** How many identifiers the module's memory holds at a time, and where their digests start. */
+/** Number of identifiers in the module's memory, and the offset of their digests. */
 export const KERNEL_IDENTIFIERS = 1024;
 export const DIGEST_BYTES = 32;
 const DIGESTS_AT = KERNEL_IDENTIFIERS * IDENTIFIER_BYTES;
@@ -24,7 +25,7 @@ const primes = (count: number): number[] => {
   for (let n = 2; found.length < count; n++) if (found.every((prime) => n % prime !== 0)) found.push(n);
   return found;
 };
-/** Exact: floor(2^32 · root) by whole numbers, as a double has too few bits. */
+/** Exact: floor(2^32 · root) in integers, because a double has too few bits. */
 function fractionOfRoot(prime: number, degree: 2n | 3n): number {
   const radicand = BigInt(prime) << (32n * degree);
   let low = 0n;
@@ -89,7 +90,7 @@ function smallSigma(word: Word, a: number, b: number, shift: number): Code | num
 const largeSigma = (x: Code, a: number, b: number, c: number): Code =>
   xor(xor(rotate(x, a), rotate(x, b)), rotate(x, c));
 
-/** Numbers are added up first. */
+/** Constants are folded. */
 function sum(...terms: (Code | number)[]): Code | number {
   const value = terms.reduce<number>(
     (total, term) => (typeof term === 'number' ? (total + term) | 0 : total),
@@ -102,7 +103,7 @@ function sum(...terms: (Code | number)[]): Code | number {
 }
 const term = (word: Word): Code | number => ('value' in word ? word.value : code(word));
 
-// Locals: what the function is called with, two addresses, then vectors.
+// Locals: the argument, two addresses, then vectors.
 const GROUPS = 0;
 const FROM = 1;
 const TO = 2;
@@ -116,7 +117,7 @@ const VECTORS = 8 + 16 + 8;
 function readDigits(): Code {
   const digits = constant([...'0123456789abcdef'].map((digit) => digit.charCodeAt(0)));
   const out: Code = [];
-  // A word is big-endian: the digits of two bytes, the last first.
+  // Words are big-endian: the digits of two bytes, last first.
   const half = (from: number) =>
     Array.from({ length: 4 }, (_, word) => from + word * 2).flatMap((byte) => [
       byte + 17,
@@ -136,7 +137,7 @@ function readDigits(): Code {
   return out;
 }
 
-/** Four vectors of an identifier each into four of a word each, or back, by way of four that hold nothing now. */
+/** Transposes four vectors of one identifier each into four of one word each, or back, using four free vectors. */
 function transpose(from: number, to: number, free: number): Code {
   const pick = (words: number[]) => words.flatMap((word) => [0, 1, 2, 3].map((byte) => word * 4 + byte));
   const [a, b, c, d] = [0, 1, 2, 3].map((n) => get(from + n)) as [Code, Code, Code, Code];
@@ -201,13 +202,13 @@ function rounds(): Code {
     out.push(...set(h, add(get(SCRATCH), add(largeSigma(get(a), 2, 13, 22), majority))));
     state = [h, a, b, c, d, e, f, g];
   }
-  // After 64 rounds every word is in its own local again.
+  // After 64 rounds every word is back in its local.
   for (const [n, value] of START.entries())
     out.push(...set(STATE + n, add(get(STATE + n), everyLane(value))));
   return out;
 }
 
-/** Bytes within a word the other way round: a digest is big-endian. */
+/** Swaps the bytes of a word, because a digest is big-endian. */
 const BIG_ENDIAN = [3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12];
 function writeDigests(): Code {
   return [0, LANES].flatMap((half) => [
@@ -256,7 +257,7 @@ interface Exports {
   memory: { buffer: ArrayBuffer };
   digest(groups: number): void;
 }
-/** What is used of it: Node's types leave it to those of browsers. */
+/** The part used here: Node's types lack WebAssembly. */
 declare const WebAssembly: {
   Module: new (bytes: Uint8Array) => object;
   Instance: new (module: object) => { exports: Exports };

@@ -1,4 +1,4 @@
-/** Wanted digests in memory, looked up exactly: 32 bytes each, and at most 8 for its place in a table of open addressing. */
+/** Exact look-up of wanted digests in memory: 32 bytes each, plus at most 8 in a hash table with open addressing. */
 import { DIGEST_BYTES } from './digest-kernel.ts';
 
 const WORDS = DIGEST_BYTES / Uint32Array.BYTES_PER_ELEMENT;
@@ -6,16 +6,16 @@ const MIN_BITS = 4;
 
 export type DigestTable = ReturnType<typeof createDigestTable>;
 
-/** Digests that lie one after the other, from an address that is a multiple of four. */
+/** Concatenated digests, aligned to four bytes. */
 export const digestWords = (digests: Uint8Array): Uint32Array =>
   new Uint32Array(digests.buffer, digests.byteOffset, digests.byteLength / Uint32Array.BYTES_PER_ELEMENT);
 
-/** They are not copied, and must not change. */
+/** The digests are not copied and must not change. */
 export function createDigestTable(digests: Uint8Array) {
   const wanted = digestWords(digests);
   const count = wanted.length / WORDS;
   const bits = Math.max(MIN_BITS, Math.ceil(Math.log2(count * 1.5 + 1)));
-  /** The number of a digest plus one; 0: free. A digest is as good as random, so its first word says where it belongs. */
+  /** Index of a digest plus one; 0: free. Digests are uniformly random, so the first word is the hash. */
   const places = new Uint32Array(2 ** bits);
   const mask = places.length - 1;
   const repeated = new Map<number, number>();
@@ -25,7 +25,7 @@ export function createDigestTable(digests: Uint8Array) {
     return true;
   };
 
-  /** The place of a digest, or the free one where it belongs. */
+  /** The place of a digest, or the free place where it belongs. */
   function placeOf(words: Uint32Array, at: number): number {
     let place = words[at]! & mask;
     for (let found = places[place]!; found !== 0; found = places[place]!) {
@@ -44,9 +44,9 @@ export function createDigestTable(digests: Uint8Array) {
 
   return {
     count,
-    /** Those that are the same as an earlier one, which is found in their stead. */
+    /** Duplicates of an earlier digest, which `find` returns instead. */
     repeated: repeated as ReadonlyMap<number, number>,
-    /** The number of the first wanted digest that is the same as that number `n` of others; -1: none is. */
+    /** Index of the first wanted digest equal to digest `n` of `others`; -1 if there is none. */
     find: (others: Uint32Array, n: number): number => places[placeOf(others, n * WORDS)]! - 1,
   };
 }

@@ -1,4 +1,4 @@
-/** Identifiers in any text, such as a rejected row: with or without hyphens, in any case. */
+/** Finds identifiers in any text, such as a rejected row: with or without hyphens, upper or lower case. */
 import type { DeviceHash } from './device-hash.ts';
 
 const PATTERN = /[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}/gi;
@@ -9,7 +9,7 @@ const OVERLAPPING = /(?=([0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-
 export const identifiersIn = (text: string): string[] =>
   Array.from(text.matchAll(OVERLAPPING), ([, found]) => found!.replaceAll('-', '').toLowerCase());
 
-/** For what is kept longer than devices, or read by others. */
+/** For text that is kept longer than devices, or read by others. */
 export const withoutIdentifiers = (text: string): string => text.replace(PATTERN, '(identifier)');
 
 export function hashOfIdentifier(identifier: string, hash: DeviceHash): number {
@@ -18,14 +18,14 @@ export function hashOfIdentifier(identifier: string, hash: DeviceHash): number {
   return hash(words, 0);
 }
 
-/** Instead of a row that held an identifier which was deleted. */
+/** Replaces a row that contained a deleted identifier. */
 export const ERASED = '(erased)';
 
-/** The places of rows that hold such an identifier. */
+/** The indexes of rows that contain such an identifier. */
 export const rowsWith = (rows: { raw: string }[], isErased: (identifier: string) => boolean): number[] =>
   rows.flatMap(({ raw }, n) => (identifiersIn(raw).some(isErased) ? [n] : []));
 
-/** The rows, with those blanked that hold such an identifier; undefined: none does. */
+/** Blanks the rows that contain such an identifier; undefined if none does. */
 export function blankRows<Row extends { raw: string }>(
   rows: Row[],
   isErased: (identifier: string) => boolean,

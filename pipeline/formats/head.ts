@@ -9,7 +9,10 @@ export const COMMA = 0x2c;
 /** Comma, tab, semicolon, pipe. */
 const DELIMITERS = new Set([COMMA, 0x09, 0x3b, 0x7c]);
 
-/** A row with one of these in its first field is a header. Compared in lower case, trimmed, without quotes, and with _ for a space or hyphen. */
+/**
+ * A row with one of these in its first field is a header. Compared in lower case, trimmed, without quotes, and with _ for a space or
+ * hyphen.
+ */
 const HEADER_WORDS = new Set([
   'aaid',
   'ad_id',

@@ -63,19 +63,19 @@ function canonicalForm(bytes: Uint8Array, at: number): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
-/** Of devices that lie one after the other. */
+/** `devices`: 16 bytes each, concatenated. */
 export function canonicalForms(devices: Uint8Array): string[] {
   const forms: string[] = [];
   for (let at = 0; at < devices.length; at += IDENTIFIER_BYTES) forms.push(canonicalForm(devices, at));
   return forms;
 }
 
-/** An identifier as 32-bit words in memory, little-endian like every machine that this runs on. */
+/** An identifier as 32-bit words in memory order (little-endian on all supported machines). */
 export const WORDS = 4;
 
 /**
- * The top 4 bits of the hash (device-hash.ts) select the slot, and the others are the address within it. Where there are more than 16 slots, the lowest bits select
- * among those with the same top bits: addresses stay evenly spread, and no slot of 16 would have to be mixed with another to divide it.
+ * The top 4 bits of the hash (device-hash.ts) select the slot; the others are the address within it. With more than 16 slots, the lowest
+ * bits select among slots with the same top bits: addresses stay evenly distributed, and dividing a slot never mixes it with another.
  */
 export const slotOfHash = (hash: number, slots: number): number =>
   (hash >>> ADDRESS_BITS) + ((hash & ((slots >>> 4) - 1)) << 4);

@@ -1,4 +1,4 @@
-/** The keys that a job may use, and the attribute of each. */
+/** Maps the keys that a job may use to attributes. */
 import { ByteList } from './byte-list.ts';
 import { ByteTable } from './byte-table.ts';
 
@@ -7,7 +7,7 @@ export interface KeyTable {
   find(source: Uint8Array, start: number, end: number): number;
   /** The ids of the attributes, as text. */
   readonly attributes: ByteList;
-  /** About what it takes in memory. */
+  /** Approximate memory size. */
   readonly bytes: number;
 }
 

@@ -1,4 +1,4 @@
-/** Numbers, packed. */
+/** Packed numbers. */
 
 const BYTES = 8;
 
@@ -31,7 +31,7 @@ export function unpackNumbers(packed: Uint8Array, width: number): number[][] {
 /** A double has 53 bits. */
 const MAX_VARINT = 8;
 
-/** Counts by id, as varints: a million of them take 2 to 6 MB, whatever they are. */
+/** Counts by id as varints: a million take 2 to 6 MB. */
 export function packCounts(counts: ReadonlyMap<number, number>): Uint8Array {
   const packed = new Uint8Array(counts.size * 2 * MAX_VARINT);
   let at = 0;

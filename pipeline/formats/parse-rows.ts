@@ -29,7 +29,7 @@ export type BatchToParse = Pick<RowBatch, 'rows' | 'first_line' | 'delimiter' | 
 export interface ParseOptions {
   /** Required for attributes. */
   keys?: KeyTable;
-  /** Absent: pairs are counted, and not divided into slots. */
+  /** Absent: pairs are counted but not divided into slots. */
   slots?: Slots;
   maxRejects: number;
 }

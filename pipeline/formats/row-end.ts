@@ -7,7 +7,7 @@ const CR = 0x0d;
 
 /** Limit of a row, without its line ending. */
 const MAX_ROW_BYTES = 65_536;
-/** A row that does not end within so many bytes is too long, whatever follows (content, CR and one more). */
+/** A row that does not end within this many bytes (content, CR, LF) is too long. */
 export const MAX_ROW_WINDOW = MAX_ROW_BYTES + 2;
 
 /**

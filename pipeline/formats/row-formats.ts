@@ -25,7 +25,7 @@ export const rowFormats: RowFormat[] = [delimitedText];
 export const rowFormatOf = (path: string): RowFormat =>
   byName(rowFormats, uncompressedName(path)) ?? delimitedText;
 
-/** What the ledger stores of a batch so that its row format can resume after it. */
+/** The fields that the ledger stores for a batch, so that its row format can resume after it. */
 export function placeOf({ batch, last, start, end, first_line, lines, delimiter }: Cut) {
   return { batch, last, start, end, firstLine: first_line, lines, delimiter };
 }

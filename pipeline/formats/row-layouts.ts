@@ -6,7 +6,7 @@ import type { DevicePairs } from './device-pairs.ts';
 import type { KeyTable } from './key-table.ts';
 import type { RowReader } from './row-reader.ts';
 
-/** Stands for all events of a file that has too many of them. */
+/** Stands for all events of a file with too many of them. */
 export const OTHER_EVENTS = '(other)';
 /** Distinct event values, including the empty one. */
 export const MAX_EVENTS = 1_000;
@@ -21,7 +21,7 @@ export interface RowLayout {
   take(row: RowReader, device: Uint32Array, pairs: DevicePairs): RejectCode | null;
   /** Pairs of the accepted rows, including repeated ones. */
   readonly pairsRead: number;
-  /** Names of the keys of the pairs; not to be used beyond the batch. */
+  /** Names of the keys of the pairs; valid only for this batch. */
   names(): ByteList;
 }
 
@@ -79,7 +79,7 @@ export function createAttributeLayout(keys: KeyTable): RowLayout {
 const noKey = new ByteList();
 noKey.add(Buffer.alloc(0));
 
-/** A privacy request: what follows the identifier does not count. */
+/** A privacy request: columns after the identifier are ignored. */
 export function createIdentifierLayout(): RowLayout {
   let pairsRead = 0;
   return {

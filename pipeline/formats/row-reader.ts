@@ -7,7 +7,7 @@ const LF = 0x0a;
 const CR = 0x0d;
 
 export class RowReader {
-  /** Fields of the current row: bytes [starts[n], ends[n]) of `source`, for n < columns. With the spaces around them: trim() drops these. */
+  /** Fields of the current row: bytes [starts[n], ends[n]) of `source`, for n < columns. Includes surrounding spaces; see trim(). */
   starts = new Int32Array(64);
   ends = new Int32Array(64);
   columns = 0;
@@ -34,7 +34,7 @@ export class RowReader {
     let start = at;
     for (;;) {
       let end: number;
-      // Almost no field begins with a byte as low as this: one comparison for both.
+      // One comparison rules out both a space and a quote, which few fields start with.
       const quote = bytes[start]! <= QUOTE ? skipSpaces(bytes, start) : start;
       if (bytes[quote] === QUOTE) {
         const closed = this.#skipQuoted(bytes, quote);
@@ -65,7 +65,7 @@ export class RowReader {
     }
   }
 
-  /** Drops the spaces around a field, also those in its quotes. Apart from reading: most fields have none. */
+  /** Drops spaces around a field, inside quotes, too. Separate from reading, because most fields have none. */
   trim(column: number): void {
     const { source } = this;
     let end = this.ends[column]!;

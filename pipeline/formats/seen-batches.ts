@@ -1,5 +1,5 @@
 /**
- * Which parts of batches have been seen, a bit for each. A job may have more than the 16.7 million that a Set holds, and a name for each
+ * A bitmap of the parts of batches seen. A job may have more than the 16.7 million entries that a Set can hold, and a string per entry
  * would take more memory than its devices. Neighbours share a tile, whether a job has many small files or a few large ones.
  */
 const FILES = 8;
@@ -10,10 +10,10 @@ type Part = { file: number; batch: number; part: number };
 
 export class SeenBatches {
   readonly #tiles = new Map<number | string, Uint32Array>();
-  /** Neighbours mostly come one after the other. */
+  /** Cached, because neighbours mostly arrive in sequence. */
   #last: { key: number | string; tile: Uint32Array } | undefined;
 
-  /** False if it was added before. */
+  /** False if it was already added. */
   add(part: Part): boolean {
     const tile = this.#tileOf(keyOf(part));
     const place = placeOf(part);
@@ -38,10 +38,10 @@ export class SeenBatches {
   }
 }
 
-/** The bit in its tile. */
+/** The bit within the tile. */
 const placeOf = ({ file, batch }: Part): number => (file % FILES) * BATCHES + (batch % BATCHES);
 
-/** The tile. A number wherever one is large enough: it costs less than a text. */
+/** The tile's key: a number if it fits, because numbers are cheaper than strings. */
 function keyOf({ file, batch, part }: Part): number | string {
   const files = Math.floor(file / FILES);
   const batches = Math.floor(batch / BATCHES);

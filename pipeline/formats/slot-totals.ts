@@ -7,19 +7,19 @@ import { copyDevices, eachGroup } from '../wire/device-groups.ts';
 import { WORDS } from './identifier.ts';
 
 /**
- * What a job may bring to a slot: with 16 slots, 4 billion pairs. A merge sorts in memory what lies in a range of addresses, and reads a
- * large range as often as it needs parts of it: eight times for so many (stages/sink/merge-jobs.ts).
+ * Limit of a job's pairs per slot: 4 billion with 16 slots. A merge sorts one address range at a time in memory and reads a large range
+ * once per part: eight times at this limit (stages/sink/merge-jobs.ts).
  */
 export const MAX_PAIRS_A_SLOT = 2 ** 28;
 
 const TOTAL_BYTES = 12;
 const CHECKSUM_AT = 8;
 
-/** Slots behind the last one in the list have nothing, too. */
+/** Slots beyond the end of the list have no pairs either. */
 export const noTotals = (slots = DEFAULT_SLOTS): SlotTotal[] =>
   Array.from({ length: slots }, () => ({ pairs: 0, checksum: 0 }));
 
-/** Used again for each group: devices in a message are not aligned. */
+/** Aligned copy, reused for each group. */
 let scratch = new Uint32Array(1 << 12);
 
 /** Adds the devices of groups, as they are in a message, to the total. */

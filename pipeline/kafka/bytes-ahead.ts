@@ -1,8 +1,8 @@
 /**
- * Bounds how far a stage runs ahead of the next one, in bytes: what a thread has sent counts until the next stage has handled it.
- * Waiting partners get equal shares of the bytes; within a partner, older jobs go first. A partner with nothing ahead need not wait until
- * other partners' messages are handled. Stages of the same process say how far they are; Kafka, which knows it of all, is asked only while
- * something waits.
+ * Backpressure: limits the bytes that a stage has in flight to the next one. What a thread has sent counts until the next stage has
+ * handled it. Waiting partners get equal shares of the bytes; within a partner, older jobs go first. A partner with nothing in flight does
+ * not wait for other partners' messages. Stages of this process announce their progress; Kafka, which knows that of all processes, is
+ * polled only while something waits.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createFairShare } from '../runtime/fair-share.ts';
@@ -20,26 +20,26 @@ interface Sending {
 type Send = (send: () => Promise<Placed>) => Promise<Placed>;
 
 interface BytesAhead {
-  /** Resolves when there is room, with what has to be called then, to send. Rejects if the signal is aborted before. */
+  /** Resolves when there is room, with the function to send through. Rejects if the signal is aborted first. */
   room(sending: Sending, signal: AbortSignal): Promise<Send>;
   /** Resolves when everything up to these offsets is handled. */
   handled(placed: Placed, signal: AbortSignal): Promise<void>;
-  /** Resolves when everything that is in the topic now is handled. */
+  /** Resolves when everything now in the topic is handled. */
   caughtUp(signal: AbortSignal): Promise<void>;
 }
 
 interface Dependencies {
   log: Logger;
-  /** How far the next stage has come, by partition. */
+  /** Progress of the next stage, by partition. */
   positions(): Promise<Map<number, Position>>;
-  /** The same, sooner, of the partitions that this process handles. */
+  /** The same without delay, for the partitions that this process handles. */
   hear(onHandled: OnHandled): void;
   pollMs?: number;
 }
 
-/** With the interval in which a stage commits its offsets, this is how late we know of them. */
+/** Added to the interval of offset commits, this is how late we learn of progress. */
 const POLL_MS = 100;
-/** Of the bound: what the first messages of partners may go beyond it. */
+/** Partners with nothing in flight may exceed the limit by this share. */
 const FIRST_SHARE = 0.5;
 
 interface Waiting {
@@ -52,11 +52,11 @@ export function createBytesAhead(
   { log, positions, hear, pollMs = POLL_MS }: Dependencies,
 ): BytesAhead {
   const waiting = new Set<Waiting>();
-  /** Without offsets: up to the end that is seen first. */
+  /** Without offsets: up to the end of the topic at the first poll. */
   const settling = new Set<{ placed?: Placed; go(): void }>();
-  /** Sent and not known to be handled. */
+  /** Sent and not yet known to be handled. */
   let sent: { placed: Placed; sending: Sending }[] = [];
-  /** Bytes of these, and of what is being sent; in all, and by partner. */
+  /** Bytes sent and being sent: in total and by partner. */
   let used = 0;
   const usedBy = new Map<string, number>();
   const turns = createFairShare();
@@ -69,15 +69,15 @@ export function createBytesAhead(
     else usedBy.delete(partner);
   }
 
-  /** Of each partner that waits, what its oldest job sends next. */
+  /** Each waiting partner's next send: that of its oldest job. */
   function heads() {
     const oldest = new Map<string, Waiting>();
-    for (const one of waiting) {
-      const { partner, job } = one.sending;
+    for (const caller of waiting) {
+      const { partner, job } = caller.sending;
       const known = oldest.get(partner);
-      if (!known || job < known.sending.job) oldest.set(partner, one);
+      if (!known || job < known.sending.job) oldest.set(partner, caller);
     }
-    return [...oldest].map(([key, one]) => ({ key, cost: one.sending.bytes, one }));
+    return [...oldest].map(([key, caller]) => ({ key, cost: caller.sending.bytes, caller }));
   }
 
   function admit(): void {
@@ -94,8 +94,8 @@ export function createBytesAhead(
         next = first;
       }
       turns.serve(next);
-      use(next.one.sending, 1);
-      next.one.go();
+      use(next.caller.sending, 1);
+      next.caller.go();
     }
   }
 
@@ -116,15 +116,15 @@ export function createBytesAhead(
   });
 
   function release(at: Map<number, Position>): void {
-    // What is beyond the end was lost with a broker, and what was deleted is before the first offset: neither will be handled.
+    // Messages past the end were lost with a broker and will never be handled; those deleted by retention are before `handled`.
     const isDone = (placed: Placed) =>
       [...placed].every(([partition, offset]) => {
         const { handled, end } = at.get(partition) ?? { handled: 0n, end: 0n };
         return offset < handled || offset >= end;
       });
-    for (const one of settling) {
-      one.placed ??= new Map([...at].map(([partition, { end }]) => [partition, end - 1n]));
-      if (isDone(one.placed)) one.go();
+    for (const caller of settling) {
+      caller.placed ??= new Map([...at].map(([partition, { end }]) => [partition, end - 1n]));
+      if (isDone(caller.placed)) caller.go();
     }
     free(isDone);
   }
@@ -134,7 +134,7 @@ export function createBytesAhead(
     polling = true;
     while (waiting.size > 0 || settling.size > 0) {
       await positions().then(release, (error) =>
-        log.debug({ err: error }, 'cannot see how far the next stage is; trying again'),
+        log.debug({ err: error }, "cannot read the next stage's offsets: retrying"),
       );
       await sleep(pollMs);
     }
@@ -150,16 +150,16 @@ export function createBytesAhead(
     signal.throwIfAborted();
     return new Promise((resolve, reject) => {
       const leave = () => {
-        set.delete(one);
+        set.delete(caller);
         reject(signal.reason);
       };
       const go = () => {
-        set.delete(one);
+        set.delete(caller);
         signal.removeEventListener('abort', leave);
         resolve();
       };
-      const one = { ...item, go } as Item;
-      set.add(one);
+      const caller = { ...item, go } as Item;
+      set.add(caller);
       signal.addEventListener('abort', leave, { once: true });
     });
   }
@@ -172,7 +172,7 @@ export function createBytesAhead(
       await room;
       return async (send) => {
         try {
-          // Nothing, if a test has lost the message.
+          // Undefined if a test loses the message.
           const placed = (await send()) ?? new Map();
           sent.push({ placed, sending });
           return placed;

@@ -1,4 +1,4 @@
-/** Warns about topics that are less safe than configured: they may have been created elsewhere, or with other settings. */
+/** Warns about topics that are less safe than configured: created by other means or with other settings. */
 import type { Admin, PartitionMetadata } from 'kafkajs';
 import type { OperatorConfig } from '../../schemas/config.ts';
 import { type TopicKey, topics } from '../../schemas/topics.ts';
@@ -7,7 +7,7 @@ import { createKafka, MAX_RECORD_BATCH, topicName, topicSettings } from './topic
 
 export interface ActualTopic {
   partitions: PartitionMetadata[];
-  /** Of the partition that has the fewest. */
+  /** The lowest of all partitions. */
   replicas: number;
   settings: ReadonlyMap<string, string>;
 }
@@ -17,7 +17,7 @@ const TOPIC = 2;
 const keys = Object.keys(topics) as TopicKey[];
 const sorted = (list: string) => list.split(',').sort().join();
 
-/** Topics that exist, as they are. */
+/** The actual partitions, replicas and settings of the topics that exist. */
 export async function readTopics(
   admin: Admin,
   config: OperatorConfig,
@@ -41,7 +41,7 @@ export async function readTopics(
   );
 }
 
-/** Settings that are less safe than ours, or other ones where only ours is right. */
+/** Settings that are less safe than ours, or that must equal ours and do not. */
 export function weakSettings(
   config: OperatorConfig,
   key: TopicKey,
@@ -51,7 +51,7 @@ export function weakSettings(
   const has = (name: TopicSetting) => settings.get(name) ?? '';
   const fine: Record<TopicSetting, boolean> = {
     'cleanup.policy': sorted(has('cleanup.policy')) === sorted(wanted['cleanup.policy']),
-    // A smaller limit refuses some of our messages.
+    // A lower limit would reject some of our record batches.
     'max.message.bytes': Number(has('max.message.bytes')) >= MAX_RECORD_BATCH,
     'message.timestamp.type': has('message.timestamp.type') === wanted['message.timestamp.type'],
     'min.insync.replicas': Number(has('min.insync.replicas')) >= Number(wanted['min.insync.replicas']),

@@ -1,6 +1,6 @@
 /**
- * The brokers, asked directly and without a consumer group. kafkajs has all of it and lets only its own consumer and admin use it;
- * its version is pinned (patched-kafkajs.ts).
+ * Sends requests to the brokers directly, without a consumer group. Uses internals of kafkajs that only its own consumer and admin can
+ * reach, so its version is pinned (patched-kafkajs.ts).
  */
 import type { KafkaMessage } from 'kafkajs';
 import type { OperatorConfig } from '../../schemas/config.ts';
@@ -14,7 +14,7 @@ import { createKafka } from './topics.ts';
 
 export interface PartitionOffset {
   partition: number;
-  /** -1 for a time that is later than all messages, and for what was never committed. */
+  /** -1 if the requested time is later than all messages, or if nothing was committed. */
   offset: string;
 }
 
@@ -87,7 +87,7 @@ type CreateCluster = (options: { allowAutoTopicCreation: boolean; metadataMaxAge
 const METADATA_MAX_AGE_MS = 60_000;
 
 function newCluster(config: OperatorConfig, log: Logger): Cluster {
-  // Fail soon for a person at a terminal; transient failures are retried below.
+  // Fail fast for a person at a terminal; transient failures are retried below.
   const kafka = createKafka(config, log, {
     retry: { retries: 0 },
     requestTimeout: 10_000,
@@ -101,7 +101,7 @@ function newCluster(config: OperatorConfig, log: Logger): Cluster {
   return create({ allowAutoTopicCreation: false, metadataMaxAge: METADATA_MAX_AGE_MS });
 }
 
-/** Calls `work` with brokers that answer; if none does, or they refuse us, that is what the error says. */
+/** Calls `work` with a connected cluster. Otherwise the error says whether no broker answered or they refused us. */
 export async function withCluster<T>(
   config: OperatorConfig,
   log: Logger,
@@ -111,7 +111,7 @@ export async function withCluster<T>(
   const { kafkaBrokers } = config;
   const down = async (cause: unknown) =>
     (await refusalOf(config, cause)) ?? serverDown('Kafka', kafkaBrokers.join(', '), cause);
-  // Each try is another broker of the list.
+  // Each attempt connects to another broker of the list.
   const tries = createRetry(undefined, {
     when: isFromKafka,
     maxTries: kafkaBrokers.length + 1,
@@ -149,12 +149,12 @@ export async function findTopics(cluster: Cluster, names: string[]): Promise<voi
     if (error.type !== 'UNKNOWN_TOPIC_OR_PARTITION') throw error;
     throw new CommandFailed(
       'no_topic',
-      `no topic ${names.join(', ')}: the pipeline makes its topics when it is started first`,
+      `no topic ${names.join(', ')}: the pipeline creates its topics at its first start`,
     );
   });
 }
 
-/** Asks again after a failure, such as a leader that has moved, for about ten seconds. */
+/** Retries a failed request, for example after a leader moved, for about ten seconds. */
 export function asking<T>(cluster: Cluster, ask: () => Promise<T>): Promise<T> {
   let hasFailed = false;
   return untilAnswered('ask the brokers', async () => {
@@ -164,6 +164,6 @@ export function asking<T>(cluster: Cluster, ask: () => Promise<T>): Promise<T> {
   });
 }
 
-/** For a process that starts: whether the brokers let us in. It tells at once, and kafkajs itself would try for long. */
+/** Startup check that the brokers accept us. It fails fast; kafkajs itself would retry for a long time. */
 export const requireBrokers = (config: OperatorConfig, log: Logger): Promise<void> =>
   withCluster(config, log, (cluster) => cluster.refreshMetadata());

@@ -1,4 +1,4 @@
-/** How we connect to the brokers: TLS and SASL, from the settings. */
+/** TLS and SASL options for the brokers, from the settings. */
 import { readFileSync } from 'node:fs';
 import type { KafkaConfig, Mechanism, SASLOptions } from 'kafkajs';
 import type { OperatorConfig } from '../../schemas/config.ts';
@@ -12,7 +12,7 @@ export const connectionOptions = (config: OperatorConfig): ConnectionOptions => 
   ...(config.kafkaSaslMechanism ? { sasl: saslOf(config) } : {}),
 });
 
-/** Read anew for every connection: certificates are renewed while we run. */
+/** The files are read for every connection, because certificates are renewed while we run. */
 function tlsOf({ kafkaTlsCaFile, kafkaTlsCertFile, kafkaTlsKeyFile }: OperatorConfig) {
   const options = {};
   const fromFile = (option: string, path: string | undefined) => {
@@ -40,7 +40,7 @@ function saslOf(config: OperatorConfig): SASLOptions | Mechanism {
   }
 }
 
-/** One for all clients of a process: each connection asks for a token. */
+/** Shared by all clients of a process, because each connection needs a token. */
 let shared: { key: string; tokens: () => Promise<string> } | undefined;
 function tokensOf(config: OperatorConfig) {
   const options = {

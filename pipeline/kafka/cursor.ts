@@ -1,4 +1,4 @@
-/** Where a reader stands in a partition, and what it has fetched of it and not used yet. */
+/** A reader's position in a partition, and its fetched messages that are not consumed yet. */
 import type { TopicKey } from '../../schemas/topics.ts';
 import { groupBy } from '../runtime/collections.ts';
 import { asking, type Cluster, type FetchedMessage, isOutOfRange } from './cluster.ts';
@@ -6,16 +6,16 @@ import { later, offsetsAt } from './offsets.ts';
 
 export interface Cursor {
   readonly topic: TopicKey;
-  /** Of the topic, with its prefix. */
+  /** Topic name with prefix. */
   readonly name: string;
   readonly partition: number;
-  /** The next offset to ask for. */
+  /** Next offset to fetch. */
   position: bigint;
-  /** Exclusive. Undefined: it goes on with what comes later. */
+  /** Exclusive. Undefined: follow the partition. */
   end: bigint | undefined;
-  /** The end of the partition, as its leader said last. */
+  /** High watermark of the last response. */
   high: bigint;
-  /** What was fetched, the next message last. */
+  /** Fetched messages, in reverse order. */
   waiting: FetchedMessage[];
 }
 
@@ -25,7 +25,7 @@ const MAX_BYTES_OF_PARTITION = 1_000_000;
 export const isOpen = ({ waiting, end, position }: Cursor) =>
   waiting.length > 0 || end === undefined || position < end;
 export const isEmpty = ({ waiting }: Cursor) => waiting.length === 0;
-/** It has nothing to give, although the partition has. */
+/** Has nothing buffered although the partition has more. */
 export const isBehind = (cursor: Cursor) =>
   isEmpty(cursor) && isOpen(cursor) && cursor.position < cursor.high;
 
@@ -34,11 +34,11 @@ export function endAt(cursor: Cursor, end: bigint): void {
   cursor.waiting = cursor.waiting.filter(({ offset }) => BigInt(offset) < end);
 }
 
-/** Fetches the next messages of each partition; waits up to the given time if there are none. */
+/** Fetches the next messages of each partition, waiting up to `maxWaitMs` if there are none. */
 export async function fetchNext(cluster: Cluster, cursors: Cursor[], maxWaitMs: number): Promise<void> {
   try {
     await asking(cluster, () => fetchAll(cluster, cursors, maxWaitMs));
-    // Of several partitions, some may get nothing because the others fill the response.
+    // In a fetch of several partitions, some may come back empty because the others fill the response.
     for (const cursor of cursors.filter(isBehind))
       await asking(cluster, () => fetchAll(cluster, [cursor], 0));
   } catch (error) {
@@ -51,7 +51,7 @@ async function fetchAll(cluster: Cluster, cursors: Cursor[], maxWaitMs: number):
   const leaderOf = ({ name, partition }: Cursor) =>
     cluster.findTopicPartitionMetadata(name).find(({ partitionId }) => partitionId === partition)!.leader;
   const byLeader = groupBy(cursors, (cursor) => String(leaderOf(cursor)));
-  await Promise.all([...byLeader].map(([nodeId, some]) => fetchFrom(cluster, nodeId, some, maxWaitMs)));
+  await Promise.all([...byLeader].map(([nodeId, own]) => fetchFrom(cluster, nodeId, own, maxWaitMs)));
 }
 
 async function fetchFrom(
@@ -71,24 +71,24 @@ async function fetchFrom(
   });
   for (const { topicName, partitions } of responses) {
     for (const { partition, highWatermark, messages } of partitions) {
-      const cursor = cursors.find((one) => one.name === topicName && one.partition === partition)!;
+      const cursor = cursors.find((known) => known.name === topicName && known.partition === partition)!;
       cursor.high = BigInt(highWatermark);
       take(cursor, messages);
-      // Who asks for one partition always gets something. If not, what stood there was compacted away.
+      // A fetch of a single partition always returns something. If it does not, the message was compacted away.
       if (cursors.length === 1 && isBehind(cursor)) cursor.position++;
     }
   }
 }
 
 function take(cursor: Cursor, messages: FetchedMessage[]): void {
-  // A batch comes whole, also if we asked for the middle of it.
+  // The broker returns whole record batches, even for an offset in the middle of one.
   const fresh = messages.filter(({ offset }) => BigInt(offset) >= cursor.position);
   if (fresh.length > 0) cursor.position = BigInt(fresh.at(-1)!.offset) + 1n;
   cursor.waiting = fresh.filter(({ isControlRecord }) => !isControlRecord).reverse();
   if (cursor.end !== undefined) endAt(cursor, cursor.end);
 }
 
-/** Messages are deleted while we are on our way to them, when their retention has ended. */
+/** Retention may delete messages before we reach them. */
 async function skipDeleted(cluster: Cluster, cursors: Cursor[]): Promise<void> {
   const first = await offsetsAt(cluster, [...new Set(cursors.map(({ name }) => name))], 'beginning');
   for (const cursor of cursors) {

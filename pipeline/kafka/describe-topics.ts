@@ -1,4 +1,4 @@
-/** The topics as they are at the brokers: what they hold, and how far the stages are behind. */
+/** The topics as the brokers report them: contents, settings, and the lag of the stages. */
 import type { OperatorConfig } from '../../schemas/config.ts';
 import type { StageName } from '../../schemas/stages.ts';
 import { type TopicKey, topics } from '../../schemas/topics.ts';
@@ -12,7 +12,7 @@ import { groupName, topicName } from './topics.ts';
 interface Lag {
   stage: StageName;
   messages: number;
-  /** The age of the oldest message that the stage has not committed; 0 if there is none. */
+  /** Age of the oldest message past the stage's committed offset; 0 if there is none. */
   seconds: number;
 }
 
@@ -20,7 +20,7 @@ export interface TopicState {
   topic: TopicKey;
   name: string;
   partitions: number;
-  /** Of a compacted topic, those that compaction has removed are counted, too. */
+  /** Derived from offsets: in a compacted topic it includes messages that compaction removed. */
   messages: number;
   bytes: number;
   cleanup: string;

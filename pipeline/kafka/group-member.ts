@@ -1,6 +1,6 @@
 /**
- * A member of a stage's consumer group. kafkajs restarts by itself after some failures of the brokers and gives up for good after others;
- * here both have one answer: a new consumer replaces the one that failed.
+ * A member of a stage's consumer group. After some broker failures kafkajs restarts its consumer, after others it gives up for good. Here
+ * a new consumer replaces the failed one in both cases.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Consumer, KafkaJSProtocolError } from 'kafkajs';
@@ -17,8 +17,8 @@ import { createKafka, groupName, topicName } from './topics.ts';
 const REPLACE_MS = 300;
 
 /**
- * How long a fetch waits for messages. A member with nothing to handle sends a heartbeat after each fetch: a rebalance waits for the last
- * member to notice it, and each request costs an idle process a millisecond of CPU time.
+ * Long poll of a fetch. An idle member sends a heartbeat after each fetch. Shorter: rebalances, which wait for the last member to notice,
+ * are faster. Longer: an idle process spends less CPU time, a millisecond per request.
  */
 const MAX_FETCH_MS = 1_000;
 const settings = {
@@ -31,19 +31,19 @@ const settings = {
 };
 
 /**
- * A member without heartbeats for so many session timeouts has long been expelled, and waits for something that never comes. kafkajs
- * sends heartbeats only between fetches, and so would not notice.
+ * A member without a heartbeat for this many session timeouts was expelled long ago and is blocked in a fetch that never returns. kafkajs
+ * does not notice, because it sends heartbeats only between fetches.
  */
 const SILENT_SESSIONS = 20;
 
-/** The default of the brokers’ group.min.session.timeout.ms. */
+/** Default of the brokers' group.min.session.timeout.ms. */
 const ACCEPTED_MS = 6_000;
 const refusedTimeout = (ms: number) =>
   new StartRefused(
     `HEADRACE_SESSION_TIMEOUT_MS: the brokers do not accept ${ms}; see their group.min.session.timeout.ms and group.max.session.timeout.ms`,
   );
 
-/** Calls back once nothing has begun it again for so long. */
+/** Calls back when `begin` was not called again for `ms`. */
 function createTimer(ms: number, onEnd: () => void) {
   let timer: NodeJS.Timeout | undefined;
   const end = () => clearTimeout(timer);
@@ -69,34 +69,34 @@ export function createMember(
   let started: Promise<void>;
 
   function start({ onBatch, onAssigned, onReplaced, onFatal }: Parameters<Member['join']>[0]): void {
-    const made = createKafka(config, log).consumer({
+    const own = createKafka(config, log).consumer({
       ...settings,
       groupId: groupName(config, name),
       sessionTimeout,
       maxWaitTimeInMs: Math.min(MAX_FETCH_MS, sessionTimeout / 4),
     });
-    /** One that was replaced may wake up, and is not heard. */
-    const isHeard = () => made === consumer && !leaving.signal.aborted;
+    /** A replaced consumer may wake up: ignore its events. */
+    const isCurrent = () => own === consumer && !leaving.signal.aborted;
     const replace = () => {
       silence.end();
       onReplaced();
       start({ onBatch, onAssigned, onReplaced, onFatal });
     };
     const silence = createTimer(SILENT_SESSIONS * sessionTimeout, () => {
-      if (!isHeard()) return;
+      if (!isCurrent()) return;
       log.error('no heartbeat for too long: replacing the consumer');
       replace();
-      // It resolves if what the consumer waits for comes after all.
-      void made.stop().catch(() => {});
+      // Resolves only if the blocked fetch returns after all.
+      void own.stop().catch(() => {});
     });
-    made.on(made.events.HEARTBEAT, silence.begin);
-    made.on(made.events.GROUP_JOIN, ({ payload }) => {
-      if (!isHeard()) return;
+    own.on(own.events.HEARTBEAT, silence.begin);
+    own.on(own.events.GROUP_JOIN, ({ payload }) => {
+      if (!isCurrent()) return;
       silence.begin();
       onAssigned(payload.memberAssignment[topic] ?? []);
     });
-    made.on(made.events.CRASH, ({ payload: { error } }) => {
-      if (!isHeard()) return;
+    own.on(own.events.CRASH, ({ payload: { error } }) => {
+      if (!isCurrent()) return;
       if (!isFromKafka(error)) return onFatal(error);
       if ((error as KafkaJSProtocolError).type !== 'INVALID_SESSION_TIMEOUT')
         log.warn({ err: error }, 'consumer failed: replacing it');
@@ -109,13 +109,13 @@ export function createMember(
       replace();
     });
     const isReplacement = consumer !== undefined;
-    consumer = made;
+    consumer = own;
 
     async function run(): Promise<void> {
       try {
         if (isReplacement) await sleep(REPLACE_MS, undefined, { signal: leaving.signal });
         await retry('connect the consumer', connect, leaving.signal);
-        await made.run({
+        await own.run({
           autoCommit: false,
           eachBatchAutoResolve: false,
           partitionsConsumedConcurrently: 16,
@@ -125,7 +125,7 @@ export function createMember(
               messages: batch.messages,
               resolveOffset,
               heartbeat,
-              isGone: () => made !== consumer || !isRunning() || isStale(),
+              isGone: () => own !== consumer || !isRunning() || isStale(),
             }),
         });
       } catch (error) {
@@ -133,8 +133,8 @@ export function createMember(
       }
     }
     async function connect(): Promise<void> {
-      await made.connect();
-      await made.subscribe({ topics: [topic], fromBeginning: true });
+      await own.connect();
+      await own.subscribe({ topics: [topic], fromBeginning: true });
     }
     started = run();
   }

@@ -1,6 +1,6 @@
 /**
- * Tells the threads of this process which offsets its stages have handled, long before they can be seen as committed offsets in Kafka.
- * Only a hint: other processes send none.
+ * Tells the threads of this process which offsets its stages have handled, long before their offset commit. A hint only: other processes
+ * send none.
  */
 import { BroadcastChannel } from 'node:worker_threads';
 import type { OperatorConfig } from '../../schemas/config.ts';
@@ -18,7 +18,7 @@ export function createHandledOffsets(config: OperatorConfig) {
   };
 
   return {
-    /** For the stage itself: to be called with the first offset of a partition that it has not handled. */
+    /** For the stage itself: call it with the first unhandled offset of a partition. */
     teller(stage: StageName): OnHandled {
       const channel = open(stage);
       return (partition, next) => channel.postMessage({ partition, next });

@@ -1,6 +1,6 @@
-/** kafkajs describes what it exports, not its parts. Whoever uses one states what it takes it for. */
+/** kafkajs has no types for its internal modules. Each import declares the type that it relies on. */
 declare module 'kafkajs/src/*' {
-  // biome-ignore lint/suspicious/noExplicitAny: not described
+  // biome-ignore lint/suspicious/noExplicitAny: untyped
   const part: any;
   export default part;
 }

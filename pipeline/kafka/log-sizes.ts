@@ -1,4 +1,4 @@
-/** The bytes that each partition takes on disk: DescribeLogDirs (version 1), which kafkajs does not have. */
+/** Bytes on disk per partition: DescribeLogDirs (version 1), which kafkajs lacks. */
 import KafkaDecoder from 'kafkajs/src/protocol/decoder.js';
 import KafkaEncoder from 'kafkajs/src/protocol/encoder.js';
 import type { Cluster } from './cluster.ts';
@@ -42,8 +42,8 @@ const requestOf = (topics: { name: string; partitions: number[] }[]) => ({
 const partitionIn = (decoder: Decoder) => {
   const partition = decoder.readInt32();
   const bytes = Number(decoder.readInt64().toString());
-  decoder.readInt64(); // The lag of a replica that is being moved.
-  decoder.readBoolean(); // Whether it is such a replica.
+  decoder.readInt64(); // offset lag
+  decoder.readBoolean(); // is a future replica (being moved between log directories)
   return { partition, bytes };
 };
 const topicIn = (decoder: Decoder) => ({
@@ -59,13 +59,13 @@ const directoryIn = (decoder: Decoder): LogDirectory => ({
 const response = {
   async decode(bytes: Buffer): Promise<LogDirectory[]> {
     const decoder = new NewDecoder(bytes);
-    decoder.readInt32(); // For how long we are throttled.
+    decoder.readInt32(); // throttle time
     return decoder.readArray(directoryIn);
   },
   parse: async (directories: LogDirectory[]) => directories,
 };
 
-/** Of one replica of each partition: the largest, for others may lag. */
+/** Counts the largest replica of each partition, because others may lag. */
 export async function logSizes(cluster: Cluster, names: string[]): Promise<Map<string, number>> {
   const topics = names.map((name) => ({
     name,
@@ -82,6 +82,6 @@ export async function logSizes(cluster: Cluster, names: string[]): Promise<Map<s
       }
   }
   const sum = (partitions: Map<number, number>) =>
-    [...partitions.values()].reduce((all, one) => all + one, 0);
+    [...partitions.values()].reduce((sum, bytes) => sum + bytes, 0);
   return new Map([...sizes].map(([name, partitions]) => [name, sum(partitions)]));
 }

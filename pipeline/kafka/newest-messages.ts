@@ -1,4 +1,4 @@
-/** The time of the newest message of topics, by topic; nothing of those that are empty. */
+/** Timestamp of the newest message, by topic; empty topics are absent. */
 import type { TopicKey } from '../../schemas/topics.ts';
 import { asking, type Cluster, findTopics } from './cluster.ts';
 import { type Cursor, fetchNext } from './cursor.ts';

@@ -1,13 +1,12 @@
 /**
- * OAUTHBEARER for kafkajs, in the place of its own, which takes a refused token for a success: the broker answers it with a reason
- * (RFC 7628, 3.2.2) instead of an error.
+ * Replaces the OAUTHBEARER mechanism of kafkajs, which mistakes a refused token for a success: the broker answers with a reason (RFC 7628,
+ * 3.2.2) instead of an error.
  */
 import type { AuthenticationProviderArgs, Mechanism } from 'kafkajs';
 import { StartRefused } from '../runtime/errors.ts';
 
 /**
- * Worth another try for a process that runs: the token endpoint may be away for a moment. kafkajs knows by the name that it needs another
- * connection for that.
+ * Retriable in a running process: the token endpoint may be down for a moment. The name tells kafkajs to open a new connection.
  */
 class LoginFailed extends Error {
   override readonly name = 'KafkaJSConnectionError';

@@ -1,4 +1,4 @@
-/** Tokens for OAUTHBEARER: got with client credentials (RFC 6749, 4.4), kept, and renewed when a fifth of their life is left. */
+/** Tokens for OAUTHBEARER: client credentials grant (RFC 6749, 4.4), cached, renewed when a fifth of their lifetime is left. */
 import { z } from 'zod';
 import { StartRefused } from '../runtime/errors.ts';
 
@@ -11,7 +11,7 @@ interface TokenOptions {
 
 const TIMEOUT_MS = 10_000;
 const SHARE_TO_USE = 0.8;
-/** For servers that do not say how long a token lives. */
+/** Used if the response has no expires_in. */
 const PRESET_SECONDS = 300;
 
 const answer = z.object({

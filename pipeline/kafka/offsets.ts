@@ -1,7 +1,7 @@
-/** Offsets of topics, asked of the brokers: where a place is, and how far a consumer group has come. */
+/** Offsets from the brokers: of a place in a topic, and those committed by a consumer group. */
 import type { Cluster, PartitionOffset } from './cluster.ts';
 
-/** A place in every partition of a topic. `last`: so many messages before the end; it may be before the beginning. */
+/** A place in every partition of a topic. `last`: N messages before the end, possibly before the beginning. */
 export type Place =
   | 'beginning'
   | 'end'
@@ -21,7 +21,7 @@ const partitionsOf = (cluster: Cluster, topic: string) =>
 const byPartition = (partitions: PartitionOffset[]) =>
   new Map(partitions.map(({ partition, offset }) => [partition, BigInt(offset)]));
 
-/** Of topics that the cluster object knows. A time later than all messages is the end. */
+/** The cluster object must know the topics already. A time later than all messages yields the end. */
 export async function offsetsAt(cluster: Cluster, topics: string[], place: Place): Promise<Offsets> {
   if (typeof place === 'object' && 'offset' in place)
     return new Map(
@@ -50,7 +50,7 @@ export async function offsetsAt(cluster: Cluster, topics: string[], place: Place
   return offsets;
 }
 
-/** What a group has committed in a topic; nothing of partitions in which it has not. */
+/** Committed offsets of a group in a topic; partitions without one are absent. */
 export async function committedOffsets(
   cluster: Cluster,
   groupId: string,
@@ -68,7 +68,7 @@ export async function committedOffsets(
   );
 }
 
-/** For a group without members: there is no generation to belong to. */
+/** The group must have no members: the commit carries no generation. */
 export async function commitOffset(
   cluster: Cluster,
   groupId: string,

@@ -1,15 +1,15 @@
 /**
  * kafkajs, patched before it is loaded. It works against current brokers but is no longer maintained:
- * - an idle connection re-arms a 1 ms timer forever, which keeps a core busy, and looks for late answers every 100 ms;
- * - a produced message is copied about eight times, and its checksum is taken byte by byte;
- * - it measures durations with the wall clock: one that is set back ends the heartbeats until it has caught up, so the broker takes
- *   the partitions away and the consumer, which goes on fetching, does not notice; one that is set forward lets requests time out;
- * - it fetches from each broker separately, and when one of them is no longer the leader it joins the group again right there,
- *   while handlers of other partitions still work: they then resolve offsets of an assignment that is gone;
- * - a member that was expelled, because its host was too busy for heartbeats in time, joins again with the same session timeout, is expelled
- *   again, and lets all the others rebalance each time;
- * - a broker that takes the connection and does not answer, such as a frozen one, counts as connected: it is retried forever, and
- *   no other of the list is tried.
+ * - an idle connection re-arms a 1 ms timer forever, which keeps a core busy, and checks for request timeouts every 100 ms;
+ * - it copies a produced message about eight times and computes its checksum byte by byte;
+ * - it measures durations with the wall clock. Set back, the clock stops heartbeats until it has caught up: the broker revokes the
+ *   partitions and the consumer, still fetching, does not notice. Set forward, requests time out;
+ * - it fetches from each broker separately, and rejoins the group as soon as one of them is no longer the leader, while handlers of other
+ *   partitions still work: they then resolve offsets of a past assignment;
+ * - a member that was expelled because its host was too busy for heartbeats rejoins with the same session timeout, is expelled again, and
+ *   causes a rebalance each time;
+ * - a broker that accepts the connection but does not answer, such as a frozen one, counts as connected: it is retried forever, and no
+ *   other broker of the list is tried.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Kafka, logLevel } from 'kafkajs';
@@ -27,7 +27,7 @@ interface RequestQueue {
   pending: unknown[];
   inflight: Map<number, InFlight>;
   maxInFlightRequests: number | null;
-  /** As performance.now() tells the time. */
+  /** On the clock of performance.now(). */
   throttledUntil: number;
   throttleCheckTimeoutId: NodeJS.Timeout | null;
   checkPendingRequests(): void;
@@ -52,7 +52,7 @@ requestQueue.prototype.canSendSocketRequestImmediately = function (this: Request
   return !isFull && this.throttledUntil <= performance.now();
 };
 
-/** The original looks for late answers ten times a second on every connection, which is most of what an idle process does. */
+/** The original checks for timeouts ten times a second per connection: most of the CPU time of an idle process. */
 interface LateAnswers extends RequestQueue {
   enforceRequestTimeout: boolean;
   requestTimeoutIntervalId: NodeJS.Timeout | undefined;
@@ -124,7 +124,7 @@ interface KafkaError extends Error {
 const group: ConsumerGroup = consumerGroup.prototype;
 const { heartbeat, recoverFromFetch, joinAndSync } = group;
 group.heartbeat = function (options) {
-  // The last one lies in the future of a clock that was set back.
+  // In the future if the clock was set back.
   if (this.lastRequest > Date.now()) this.lastRequest = 0;
   return heartbeat.call(this, options);
 };
@@ -159,12 +159,12 @@ const unreachable = new Set([
 ]);
 group.recoverFromFetch = async function (error) {
   if (movedLeader.has(error.type ?? '') || unreachable.has(error.name)) {
-    // Another broker leads, or will in a moment. The assignment is still ours: only the address has changed.
+    // The partition has a new leader, or soon will. The assignment is still ours.
     if (error.name === 'KafkaJSConnectionClosedError') this.cluster.removeBroker(error);
     await sleep(LEADER_PAUSE_MS);
     return this.cluster.refreshMetadata();
   }
-  // Thrown on, it stops all fetchers first; they join again when every handler has settled.
+  // Rethrown, it stops all fetchers first: they rejoin when every handler has settled.
   if (error.name === 'KafkaJSStaleTopicMetadataAssignment')
     throw Object.assign(error, { type: 'REBALANCE_IN_PROGRESS' });
   return recoverFromFetch.call(this, error);

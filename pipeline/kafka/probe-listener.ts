@@ -1,18 +1,18 @@
-/** What a broker's listener speaks, found by asking it: kafkajs only sees that the connection is closed. */
+/** Probes what a broker's listener speaks (TLS, SASL), because kafkajs only sees a closed connection. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 
 export interface Listener {
   tls: boolean;
-  /** The SASL mechanisms to log in with; none without authentication. */
+  /** SASL mechanisms of the listener; empty without authentication. */
   mechanisms: string[];
 }
 
 const TIMEOUT_MS = 3_000;
 const ILLEGAL_SASL_STATE = 34;
 
-/** SaslHandshake, version 1, for a mechanism that does not exist: the response lists those of the listener. */
+/** SaslHandshake (version 1) for an unknown mechanism: the response lists those of the listener. */
 function handshake(): Buffer {
   const mechanism = Buffer.from('none');
   const request = Buffer.alloc(4 + 2 + 2 + 4 + 2 + 2 + mechanism.length);
@@ -53,13 +53,13 @@ async function ask(socket: Socket, isOpen: 'connect' | 'secureConnect'): Promise
   }
 }
 
-/** Undefined: it does not answer, or speaks something else. */
+/** Undefined if the listener does not answer or speaks another protocol. */
 export async function probeListener(address: string): Promise<Listener | undefined> {
   const [host, port] = address.split(':') as [string, string];
   const at = { host, port: Number(port) };
   const plain = await ask(connect(at), 'connect');
   if (plain) return { tls: false, mechanisms: plain };
-  // Only to learn whether it speaks TLS: nothing is sent that a stranger may not read.
+  // Only to detect TLS: nothing confidential is sent.
   let spokeTls = false;
   const socket = connectTls({ ...at, rejectUnauthorized: false });
   socket.once('secureConnect', () => {

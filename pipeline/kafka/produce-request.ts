@@ -1,6 +1,6 @@
 /**
- * Kafka's produce request (versions 3 to 7), written once into one buffer. kafkajs builds it from the inside out and copies every
- * message about eight times on the way; with messages of 0.7 MB that is more work than parsing their rows.
+ * Writes a produce request (versions 3 to 7) once into a single buffer. kafkajs builds it from the inside out and copies every message
+ * about eight times; with messages of 0.7 MB that costs more than parsing their rows.
  */
 import { crc32c } from '@node-rs/crc32';
 import { varintLength, writeVarint } from '../wire/varint.ts';
@@ -16,11 +16,11 @@ export interface TopicData {
   partitions: { partition: number; messages: Message[] }[];
 }
 
-/** Room in front of the payload, for the request's length and header: see `prepend`. */
+/** Room before the payload for the request's length and header: see `prepend`. */
 const HEADROOM = 256;
 const BATCH_HEADER = 61;
 const MAGIC = 2;
-/** Where the parts of a record batch begin. */
+/** Field offsets in a record batch. */
 const AT = {
   length: 8,
   magic: 16,
@@ -35,11 +35,11 @@ const AT = {
   count: 57,
 };
 
-/** As kafkajs's encoder: `offset` bytes of `buf` are written. */
+/** Compatible with kafkajs's encoder: `offset` bytes of `buf` are written. */
 export interface Encoded {
   buf: Buffer;
   offset: number;
-  /** The buffer that `buf` ends, with this much room before it. */
+  /** `buf` is the end of `whole`, with `bytes` of room before it. */
   room?: { whole: Buffer; bytes: number };
   readonly buffer: Buffer;
   size(): number;
@@ -66,7 +66,7 @@ class Writer {
   varint(value: number): void {
     this.at = writeVarint(this.bytes, this.at, value);
   }
-  /** Behind a varint of its length, as in a record. */
+  /** Length-prefixed with a varint, as in a record. */
   text(text: string): void {
     this.varint(Buffer.byteLength(text));
     this.at += this.bytes.write(text, this.at);
@@ -84,7 +84,7 @@ function headersLength(headers: Message['headers']): number {
   );
 }
 
-/** Length of a record without the varint that tells it: attributes, timestamp delta 0, offset delta, key, value, headers. */
+/** Length of a record without its length prefix: attributes, timestamp delta 0, offset delta, key, value, headers. */
 function recordLength(index: number, { key, value, headers }: Message): number {
   const keyLength = key === null ? 1 : textLength(key);
   const valueLength = varintLength(value.length) + value.length;
@@ -108,7 +108,7 @@ function writeBatch(writer: Writer, messages: Message[], now: number): void {
   bytes.writeInt32BE(messages.length - 1, start + AT.lastOffsetDelta);
   bytes.writeBigInt64BE(BigInt(now), start + AT.timestamp);
   bytes.writeBigInt64BE(BigInt(now), start + AT.maxTimestamp);
-  // No producer id: these are not idempotent sends.
+  // No producer id: sends are not idempotent.
   bytes.fill(0xff, start + AT.producerId, start + AT.count);
   bytes.writeInt32BE(messages.length, start + AT.count);
   writer.at = start + BATCH_HEADER;
@@ -162,7 +162,7 @@ export function encodeProduce(acks: number, timeout: number, topicData: TopicDat
   };
 }
 
-/** Puts `front` in front of `payload` in place, if there is room, and makes it the whole: a payload is not copied. */
+/** Writes `front` into the room before `payload`, if it fits, and makes `front` the whole, without copying the payload. */
 export function prepend(front: Encoded, { room }: Encoded): boolean {
   if (!room || room.bytes < front.offset) return false;
   const { whole } = room;

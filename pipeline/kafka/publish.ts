@@ -1,6 +1,6 @@
 /**
- * Sends messages to Kafka, those that come at the same time in one request. One send is one record batch a partition and is never
- * split by size by kafkajs; a message without a key may change its partition on a retry. Both are answered here.
+ * Publishes messages, concurrent calls in one request. kafkajs writes one record batch per partition and send, whatever its size, and may
+ * move a message without a partition on a retry: so sends are split by size here, and every message names its partition.
  */
 import type { Producer } from 'kafkajs';
 import type { OperatorConfig } from '../../schemas/config.ts';
@@ -19,23 +19,23 @@ export interface OutgoingMessage {
   headers?: Record<string, string>;
 }
 
-/** By partition: an offset that the messages of a call are not behind. */
+/** By partition: no message of the call has a higher offset. */
 export type Placed = Map<number, bigint>;
 
 export interface Publisher {
   connect(): Promise<void>;
-  /** Resolves when every message is on all in-sync replicas. Messages of one call to one partition keep their order. */
+  /** Resolves when all in-sync replicas have every message. Messages of one call to one partition keep their order. */
   send(topic: TopicKey, messages: OutgoingMessage[]): Promise<Placed>;
-  /** Whether it is connected, and the brokers answered the last request. Asks anew after a failure. */
+  /** Whether it is connected and the brokers answered the last request. Checked again after a failure. */
   ready(): boolean;
-  /** Asks the brokers now. */
+  /** Sends a request to the brokers now. */
   check(): Promise<boolean>;
   close(): Promise<void>;
 }
 
 const sizeOf = ({ value, key }: OutgoingMessage) => value.length + key.length + 64;
 
-/** Cuts messages into requests, none with more than a record batch's worth for any one partition, in order. */
+/** Splits messages into requests, in order, each with at most one record batch's worth per partition. */
 export const chunkBySize = (messages: OutgoingMessage[], limit = MAX_RECORD_BATCH): OutgoingMessage[][] => [
   ...inGroups(messages, () => {
     const sizes = new Map<number, number>();
@@ -47,7 +47,7 @@ export const chunkBySize = (messages: OutgoingMessage[], limit = MAX_RECORD_BATC
   }),
 ];
 
-/** Those of one request to a partition are one record batch: their offsets follow each other. */
+/** Messages of one request to one partition form one record batch, so their offsets are consecutive. */
 function countByPartition(messages: OutgoingMessage[]): Map<number, number> {
   const counts = new Map<number, number>();
   for (const { partition } of messages) counts.set(partition, (counts.get(partition) ?? 0) + 1);
@@ -57,7 +57,7 @@ function countByPartition(messages: OutgoingMessage[]): Map<number, number> {
 const REQUESTS_IN_FLIGHT = 4;
 const SEND_TRIES = 8;
 
-/** How many of those that wait go into one request: at least one, and no more than a record batch holds. */
+/** How many waiting calls go into one request: at least one, and no more than a record batch holds. */
 function fitOneRequest(waiting: readonly Waiting<OutgoingMessage[]>[]): number {
   const oneBatch = within<Waiting<OutgoingMessage[]>>({ bytes: MAX_RECORD_BATCH }, ({ item }) =>
     item.reduce((sum, message) => sum + sizeOf(message), 0),
@@ -66,7 +66,7 @@ function fitOneRequest(waiting: readonly Waiting<OutgoingMessage[]>[]): number {
   return first!.length;
 }
 
-/** A send that failed. What it carried may or may not be there: sending it again is always safe with us. */
+/** A failed send. Its messages may have been written: sending them again is always safe here. */
 class PublishError extends Error {
   readonly code = 'publish_failed';
   readonly retriable = true;
@@ -83,9 +83,9 @@ export function createPublisher(
   options: PublishOptions = {},
 ): Publisher {
   const kafka = createKafka(config, log);
-  // Not idempotent: its concurrent sends have lost messages, and with our ledger and sets a repeated message is harmless.
-  // Not retried by kafkajs: it repeats only what went to brokers that have not answered, so a partition whose leader moves to one
-  // that has is passed over in silence.
+  // Not idempotent: concurrent sends of kafkajs's idempotent producer have lost messages, and duplicates are harmless (ledger, sets).
+  // No retries by kafkajs: it resends only to brokers that have not answered, so it silently skips a partition whose leader has moved to a
+  // broker that has.
   const producer: Producer = kafka.producer({
     allowAutoTopicCreation: false,
     idempotent: false,
@@ -117,7 +117,7 @@ export function createPublisher(
     }, 500);
   }
 
-  /** All of it, or all of it again: what arrives twice is harmless. */
+  /** Resends everything: duplicates are harmless. */
   const retry = createRetry(undefined, { when: () => !closed, maxTries: SEND_TRIES, firstMs: 100 });
   const sendWhole = (topic: TopicKey, messages: OutgoingMessage[]) =>
     retry('publish', () =>

@@ -1,4 +1,4 @@
-/** How many messages each stage has not committed, as the brokers know it: also for stages that are not running. */
+/** Consumer lag of each stage according to the brokers, including stages that are not running. */
 import type { Admin } from 'kafkajs';
 import { LRUCache } from 'lru-cache';
 import type { Config } from '../../schemas/config.ts';
@@ -9,7 +9,7 @@ import type { Logger } from '../runtime/log.ts';
 import { later } from './offsets.ts';
 import { createKafka, groupName, topicName } from './topics.ts';
 
-/** How far a stage has come in a partition: the first offset that it has not committed, the first one not handled, and the end. */
+/** A stage's progress in a partition: its committed offset, the first unhandled offset, and the end of the partition. */
 export interface Position {
   next: bigint;
   handled: bigint;
@@ -18,18 +18,18 @@ export interface Position {
 
 export interface LagReader {
   read(): Promise<Map<StageName, number>>;
-  /** By partition of the stage's input, asked now. */
+  /** By partition of the stage's input. Not cached. */
   positionsOf(stage: StageName): Promise<Map<number, Position>>;
   close(): Promise<void>;
 }
 
 const KEPT_MS = 5_000;
 
-/** A stage that holds what it has handled commits an earlier offset, with the handled one as metadata (group-member.ts). */
+/** A stage that buffers commits an earlier offset, with the handled one as metadata (group-member.ts). */
 const handledIn = (metadata: string | null | undefined) =>
   /^\d+$/.test(metadata ?? '') ? BigInt(metadata!) : 0n;
 
-/** Connects when it is asked for the first time, and asks the brokers at most every five seconds. */
+/** Connects at first use, and asks the brokers at most every five seconds. */
 export function createLagReader(config: Config, log: Logger): LagReader {
   const admin: Admin = createKafka(config, log, {
     retry: { retries: 1, initialRetryTime: 100 },
@@ -39,9 +39,9 @@ export function createLagReader(config: Config, log: Logger): LagReader {
   async function positionsOf(stage: StageName): Promise<Map<number, Position>> {
     await admin.connect();
     const topic = topicName(config, stageInputs.find((input) => input.stage === stage)!.topic);
-    // In this order: what is committed meanwhile must not be beyond the end.
+    // In this order, so that no committed offset is past the end.
     const [committed] = await admin.fetchOffsets({ groupId: groupName(config, stage), topics: [topic] });
-    const reached = new Map(committed!.partitions.map((one) => [one.partition, one]));
+    const reached = new Map(committed!.partitions.map((entry) => [entry.partition, entry]));
     const ends = await admin.fetchTopicOffsets(topic);
     return new Map(
       ends.map(({ partition, low, high }) => {

@@ -1,6 +1,6 @@
 /**
- * Reads topics beside the stages: without a consumer group, so no offsets move. Messages of several topics and partitions come
- * in the order of their times. A partition is asked for more only when what it gave last has been used, so memory stays bounded.
+ * Reads topics without a consumer group, so no committed offsets move. Messages of several topics and partitions are merged by timestamp.
+ * A partition is fetched again only when its buffered messages are consumed, so memory stays bounded.
  */
 import type { OperatorConfig } from '../../schemas/config.ts';
 import type { TopicKey } from '../../schemas/topics.ts';
@@ -20,11 +20,11 @@ export interface ReadMessage {
 }
 
 export interface ReadOptions {
-  /** Where to begin: at the beginning unless given. */
+  /** Start. Default: the beginning. */
   from?: Place;
-  /** Where to end (exclusive): at what is the end now, unless given. */
+  /** End, exclusive. Default: the current end. */
   until?: Place;
-  /** Goes on with what comes later. */
+  /** Continue with new messages. */
   follow?: boolean;
   signal?: AbortSignal;
 }
@@ -94,7 +94,7 @@ async function* merge(
     const open = cursors.filter(isOpen);
     if (open.length === 0) return;
     const empty = open.filter(isEmpty);
-    // What a partition still has may be older than what waits in others. An empty partition delays nothing.
+    // A partition that has more may have older messages than those buffered. A partition that is read to its end delays nothing.
     const hasMore = empty.some(isBehind);
     if (hasMore || empty.length === open.length) await fetchNext(cluster, empty, hasMore ? 0 : LONG_POLL_MS);
     if (empty.some(isBehind)) continue;

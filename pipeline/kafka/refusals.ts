@@ -1,6 +1,6 @@
 /**
- * Brokers that are there and do not let us in: which setting is to be looked at. Trying again would not help, so a process that is
- * starting ends with this message instead.
+ * Tells which setting is wrong when brokers are reachable but refuse us. Retrying would not help, so a starting process exits with this
+ * message.
  */
 import type { OperatorConfig } from '../../schemas/config.ts';
 import { certificateProblem } from '../runtime/certificate-problem.ts';
@@ -16,7 +16,7 @@ interface KafkaError extends Error {
   errors?: KafkaError[];
 }
 
-/** What kafkajs wraps: the first error of a chain is the newest, and the last tells the reason. */
+/** kafkajs wraps errors: the first of the chain is the newest, the last is the root cause. */
 function chainOf(error: unknown): KafkaError[] {
   const chain: KafkaError[] = [];
   let next = error as KafkaError | undefined;
@@ -27,23 +27,23 @@ function chainOf(error: unknown): KafkaError[] {
   return chain;
 }
 
-/** The broker tells a client that is not permitted to do something what it is: TOPIC_AUTHORIZATION_FAILED and so on. */
+/** A missing ACL: TOPIC_AUTHORIZATION_FAILED and so on. */
 const isDenied = ({ type }: KafkaError) => type?.endsWith('_AUTHORIZATION_FAILED') === true;
 
 export async function refusalOf(config: OperatorConfig, error: unknown): Promise<StartRefused | undefined> {
   const chain = chainOf(error);
-  const known = chain.find((one) => one instanceof StartRefused);
+  const known = chain.find((link) => link instanceof StartRefused);
   if (known) return known as StartRefused;
   const denied = chain.find(isDenied);
   if (denied)
     return new StartRefused(
       `${whoWeAre(config)}: the brokers do not permit what is needed (${denied.type}: ${denied.message}); deploy/README.md lists the ACLs`,
     );
-  for (const one of chain) {
-    const message = certificateMessage(config, one) ?? saslMessage(config, one);
+  for (const link of chain) {
+    const message = certificateMessage(config, link) ?? saslMessage(config, link);
     if (message) return new StartRefused(message, { cause: error });
   }
-  // Brokers end a connection without a word when they do not understand it: what would they have understood?
+  // A broker closes a connection whose protocol it does not understand, without a reason: probe what it expects.
   for (const broker of config.kafkaBrokers) {
     const message = listenerMessage(config, broker, await probeListener(broker));
     if (message) return new StartRefused(message, { cause: error });

@@ -1,4 +1,4 @@
-/** Moves the groups of all stages behind everything that is in their topics. */
+/** Commits the end offsets of all topics for the groups of all stages. */
 import type { OperatorConfig } from '../../schemas/config.ts';
 import { stageInputs } from '../../schemas/topics.ts';
 import { CommandFailed } from '../runtime/errors.ts';
@@ -23,7 +23,7 @@ async function requireNoMembers(config: OperatorConfig, log: Logger): Promise<vo
   }
 }
 
-/** Refused while a process is a member of one of the groups. */
+/** Refused while one of the groups has a member. */
 export const skipMessages = (config: OperatorConfig, log: Logger): Promise<void> =>
   withCluster(config, log, async (cluster) => {
     await requireNoMembers(config, log);

@@ -26,7 +26,7 @@ export function createKafka(
     requestTimeout: 30_000,
     enforceRequestTimeout: true,
     logLevel: logLevel.WARN,
-    // What kafkajs calls an error is mostly a reconnect that it does by itself.
+    // Most errors that kafkajs logs are reconnects that it handles itself.
     logCreator: () => (entry: LogEntry) => {
       const { message, timestamp: _, ...rest } = entry.log;
       log[levels[entry.level as keyof typeof levels] ?? 'trace'](
@@ -51,13 +51,13 @@ export const retentionHoursOf = (
 export const topicSettings = (config: OperatorConfig, topic: TopicKey) => ({
   'cleanup.policy': topics[topic].cleanup as string,
   'max.message.bytes': String(MAX_RECORD_BATCH * 2),
-  // By the brokers' clocks: a process whose clock is wrong would expire messages early, or keep them for years.
+  // The brokers' clock: a process with a wrong clock would expire messages early or keep them for years.
   'message.timestamp.type': 'LogAppendTime',
   'min.insync.replicas': String(Math.max(1, config.replicationFactor - 1)),
   'retention.ms': String(retentionHoursOf(config, topic) * 3_600_000),
 });
 
-/** Makes the topics that are missing, and gives the number of partitions that each really has. */
+/** Creates missing topics and returns the actual partition count of each topic. */
 export async function ensureTopics(config: OperatorConfig, log: Logger): Promise<Record<TopicKey, number>> {
   const admin = createKafka(config, log).admin();
   await admin.connect();
@@ -67,7 +67,7 @@ export async function ensureTopics(config: OperatorConfig, log: Logger): Promise
     const missing = keys.filter((key) => !existing.has(topicName(config, key)));
     if (missing.length > 0) {
       await admin.createTopics({
-        // kafkajs gives up when a broker has not heard of a topic yet that the controller has just made; partitionsOf waits.
+        // kafkajs would give up if a broker does not know a new topic yet; partitionsOf waits.
         waitForLeaders: false,
         topics: missing.map((key) => ({
           topic: topicName(config, key),
@@ -93,7 +93,7 @@ export async function ensureTopics(config: OperatorConfig, log: Logger): Promise
   }
 }
 
-/** A broker may not have heard yet of a topic that the controller has just made: this is about 20 seconds. */
+/** A broker may learn of a new topic late: waits about 20 seconds. */
 const untilKnown = createRetry(undefined, {
   when: (error) => (error as { type?: string }).type === 'UNKNOWN_TOPIC_OR_PARTITION',
   maxTries: 30,
@@ -101,7 +101,7 @@ const untilKnown = createRetry(undefined, {
   maxMs: 1_000,
 });
 
-/** How many partitions each of the topics has, once the broker that we ask knows them all. */
+/** Partition count by topic, once the broker knows all topics. */
 const partitionsOf = (admin: Admin, names: string[]): Promise<Map<string, number>> =>
   untilKnown('read the partitions', async () => {
     const { topics: found } = await admin.fetchTopicMetadata({ topics: names });

@@ -1,6 +1,6 @@
 import type { LRUCache } from 'lru-cache';
 
-/** Loads what is not in the cache. Those who ask meanwhile share the load, and a failure is not kept. */
+/** Loads a missing entry. Concurrent callers share the load; a failure is not cached. */
 export function cached<Key extends string | number, T>(
   cache: LRUCache<Key, Promise<T>>,
   key: Key,

@@ -1,6 +1,6 @@
-/** What a failed TLS handshake says about certificates, in the codes of OpenSSL and Node.js. */
+/** Tells from the OpenSSL or Node error code of a failed TLS handshake which certificate is wrong. */
 interface CertificateProblem {
-  /** Our own certificate, the server's, or the CA that is to have signed the server's. */
+  /** Our own certificate, the server's, or the CA of the server's. */
   whose: 'ours' | 'theirs' | 'authority';
   reason: string;
 }
@@ -19,7 +19,7 @@ const theirs = new Set([
   'CERT_REVOKED',
   'ERR_TLS_CERT_ALTNAME_INVALID',
 ]);
-/** An alert is what the other side says of us: ERR_SSL_SSLV3_ALERT_CERTIFICATE_UNKNOWN, ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED. */
+/** An alert is the peer's verdict on ours: ERR_SSL_SSLV3_ALERT_CERTIFICATE_UNKNOWN, ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED. */
 const alert = /^ERR_SSL_\w+_ALERT_(.*(?:CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED).*)$/;
 
 export function certificateProblem(error: {

@@ -1,4 +1,4 @@
-/** What the stages report of their work, counted: once for a batch, a file or a job, never for a row. */
+/** Counts the work of the stages, per batch, file or job, never per row. */
 import { type JobDocument, JobStatus } from '../../schemas/job-documents.ts';
 import type { PipelineMetrics } from './metrics.ts';
 import { traceJob } from './trace-job.ts';

@@ -1,4 +1,4 @@
-/** Times as a person writes them. */
+/** Parses durations and times as people write them. */
 const millisecondsOf = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
 
 /** `90s`, `5m`, `2h`, `7d` or `1w`; NaN for anything else. */

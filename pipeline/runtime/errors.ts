@@ -1,4 +1,4 @@
-/** Why a command ended, for the person at the terminal: it is printed without a stack trace. */
+/** Why a command failed, printed to the user without a stack trace. */
 export class CommandFailed extends Error {
   override readonly name = 'CommandFailed';
   readonly code: string;
@@ -18,7 +18,7 @@ export function serverDown(server: 'Kafka' | 'MongoDB', address: string, cause: 
 export const mongoHosts = (url: string): string =>
   /^mongodb(?:\+srv)?:\/\/(?:[^@/]*@)?([^/?]*)/.exec(url)?.[1] ?? '';
 
-/** A server that is reachable but unsuitable: the process must not start. The message is for the operator and names the setting. */
+/** A server is reachable but unsuitable, so the process must not start. The message tells the operator which setting is wrong. */
 export class StartRefused extends Error {
   override readonly name = 'StartRefused';
   readonly code = 'start_refused';

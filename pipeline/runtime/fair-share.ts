@@ -1,6 +1,6 @@
 /**
- * Fair queueing: of those that wait, the next is the one that has been served least, its next item included. Two that wait all the time
- * are never further apart than one item, and a small item passes large ones. One that begins to wait starts level with the others.
+ * Fair queueing: serves the waiting key that has been served least, counting its next item. Keys that wait all the time never differ by
+ * more than one item, and small items overtake large ones. A key that starts to wait begins level with the others.
  */
 import { LRUCache } from 'lru-cache';
 
@@ -13,15 +13,15 @@ const MAX_REMEMBERED = 10_000;
 
 export function createFairShare() {
   const served = new LRUCache<string, number>({ max: MAX_REMEMBERED });
-  /** What the least served of those that wait has been served. */
+  /** Service of the least served waiting key. */
   let level = 0;
   const ever = (key: string) => served.peek(key) ?? 0;
   const servedTo = (key: string) => Math.max(level, ever(key));
-  /** Those that are level: first the one that has had less before. */
+  /** A tie goes to the key that has been served less in the past. */
   const isBefore = (a: Item, b: Item) =>
     (servedTo(a.key) + a.cost - servedTo(b.key) - b.cost || ever(a.key) - ever(b.key)) < 0;
 
-  /** Of the next items of all keys that wait, the one to serve; only those that `fits` accepts are chosen. */
+  /** Picks the item to serve next, among those that fit. `waiting`: the next item of each waiting key. */
   function next<T extends Item>(
     waiting: readonly T[],
     fits: (item: T) => boolean = () => true,
@@ -36,7 +36,7 @@ export function createFairShare() {
   return {
     next,
     serve,
-    /** Whose turn it is of these, where one turn is worth the same as another. */
+    /** Picks the next of these keys, all turns being equal. */
     takeTurn(keys: readonly string[]): string | undefined {
       const chosen = next(keys.map((key) => ({ key, cost: 1 })));
       if (chosen) serve(chosen);

@@ -1,11 +1,11 @@
 /**
- * Group commit: calls that come while enough groups are in flight wait, and the next group takes all that fit. A single call waits for
- * nothing; a hundred cost a few round trips. If the work fails, it fails for all of its callers, and each retries alone.
+ * Group commit: while enough groups are in flight, calls wait, and the next group takes all that fit. A single call does not wait; a
+ * hundred cost a few round trips. A failed group fails all of its callers, and each retries on its own.
  */
 interface GroupOptions<Item> {
-  /** How many groups may be in flight at once. */
+  /** Maximum number of groups in flight. */
   inFlight?: number;
-  /** How many of those that wait make the next group. */
+  /** How many of the waiting calls form the next group. */
   howMany?(waiting: readonly Waiting<Item>[]): number;
 }
 
@@ -20,7 +20,7 @@ interface Caller<Item, Result> extends Waiting<Item> {
 
 const MAX_GROUP = 500;
 
-/** `work` gives a result for each item, in their order; or nothing, if no caller needs one. */
+/** `work` returns a result for each item, in order; or nothing, if no caller needs one. */
 export function groupCommit<Item, Result = void>(
   work: (items: Item[]) => Promise<Result[] | undefined>,
   { inFlight = 1, howMany = ({ length }) => Math.min(length, MAX_GROUP) }: GroupOptions<Item> = {},
@@ -57,12 +57,12 @@ export function groupCommit<Item, Result = void>(
       waiting.push({ item, resolve, reject });
       if (scheduled || running >= inFlight) return;
       scheduled = true;
-      // One turn of the loop, so that what is asked in the same moment goes together.
+      // Wait one turn of the event loop, to collect concurrent calls.
       setImmediate(pump);
     });
 }
 
-/** The same, but when a group fails each of its items is tried alone, and only those that fail again fail their callers. */
+/** Like groupCommit, but retries each item of a failed group alone; only items that fail again fail their callers. */
 export function groupCommitEach<Item, Result>(
   work: (items: Item[]) => Promise<Result[]>,
 ): (item: Item) => Promise<Result> {

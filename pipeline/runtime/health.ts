@@ -1,4 +1,4 @@
-/** The HTTP server of a process that has no other port: liveness, readiness (its backends respond) and metrics. */
+/** HTTP server for liveness, readiness (the backends respond) and metrics, in a process that has no other port. */
 
 import { createServer, type Server } from 'node:http';
 import type { Registry } from 'prom-client';
@@ -66,7 +66,7 @@ export async function serveHealth(
   return server;
 }
 
-/** What a process is and what it depends on, as metrics. */
+/** Metrics about the build and the backends of a process. */
 export function createProcessMetrics(readiness: ReturnType<typeof createReadiness>) {
   const metrics = createMetrics(processMetrics);
   metrics.build.set({ version: packageJson.version, node: process.versions.node }, 1);

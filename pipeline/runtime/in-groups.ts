@@ -1,6 +1,6 @@
-/** Cuts what comes into groups, in its order: each within the limits, or a single item that alone exceeds them. */
+/** Cuts a sequence into groups, in order. Each stays within the limits; an item that exceeds them forms its own group. */
 
-/** Made for each group: counts an item in, and tells whether the group is still within its limits. */
+/** One per group: counts the item and returns whether the group stays within its limits. */
 type Fits<T> = (item: T) => boolean;
 
 export const within =
@@ -20,7 +20,7 @@ function createGrouping<T>(newGroup: () => Fits<T>) {
   let group: T[] = [];
   let fits = newGroup();
   return {
-    /** Gives the group that the item had no place in, if there is one. */
+    /** Returns the previous group if the item did not fit. */
     add(item: T): T[][] {
       if (fits(item) || group.length === 0) {
         group.push(item);

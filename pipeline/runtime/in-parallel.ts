@@ -1,4 +1,4 @@
-/** Works on `atOnce` items at a time. After a failure it starts no more and waits for those in flight. */
+/** Processes `atOnce` items at a time. After a failure, starts no more and waits for those in flight. */
 export async function inParallel<T>(
   items: readonly T[],
   atOnce: number,

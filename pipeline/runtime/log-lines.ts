@@ -1,6 +1,6 @@
 /**
- * Writes log lines to stdout, those of ten milliseconds in one piece. pino's own destination takes each line by itself, measures all
- * that waits to be written again for each, and wakes another thread for each write: under load that costs more than making the line.
+ * Buffers log lines for 10 ms and writes them to stdout at once. pino's destination handles each line separately: it measures the whole
+ * buffer again and wakes another thread, which under load costs more than formatting the line.
  */
 import { type DestinationStream, pino } from 'pino';
 import { printableLines } from './terminal.ts';
@@ -14,17 +14,17 @@ export function createLogLines(): DestinationStream & { flushSync(): void } {
   function write(): void {
     const text = lines;
     lines = '';
-    // pino escapes as JSON does, which leaves control characters above U+007E as they are.
+    // pino escapes like JSON, which leaves control characters above U+007E unescaped.
     if (text !== '') stdout.write(printableLines(text));
   }
 
-  /** pino calls it after a fatal line: the process is about to exit. */
+  /** Called by pino after a fatal line, before the process exits. */
   function flushSync(): void {
     write();
     stdout.flushSync();
   }
 
-  // Before pino's own listener, which closes its destination.
+  // Run before pino's listener, which closes its destination.
   process.prependListener('exit', flushSync);
   return {
     write(line) {

@@ -1,4 +1,4 @@
-/** The one logger: one line per event, with the job's id on every line about a job, and never a secret or a device. */
+/** The only logger: one line per event. Lines about a job carry its id; no line contains a secret or a device identifier. */
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { secretVariables } from '../../schemas/secret-files.ts';
 import { withoutIdentifiers } from '../formats/find-identifiers.ts';
@@ -19,14 +19,14 @@ const secretNames = [
   'password',
   ...secretVariables,
 ];
-/** pino redacts by path, so each name is listed at all depths at which it can occur. */
+/** pino redacts by path, so each name is listed at every depth. */
 const redacted = secretNames.flatMap((name) => [name, `*.${name}`, `*.*.${name}`, `*.*.*.${name}`]);
 
-/** mongodb://user:password@host keeps everything but the password; and no device is named. */
+/** Removes the password from mongodb://user:password@host, and device identifiers. */
 const cleaned = (text: string) =>
   withoutIdentifiers(text.replace(/(\/\/[^/:@\s]+):[^@/\s]+@/g, '$1:[redacted]@'));
 
-/** Texts of partners and drivers, such as a path or an error with the row that it is about, may name a device. */
+/** Text from partners and drivers, such as a path or an error that quotes a row, may contain a device identifier. */
 const freeTexts = ['path', 'key', 'reason', 'errors'] as const;
 const clean = (value: unknown): unknown =>
   typeof value === 'string'
@@ -38,7 +38,7 @@ function nameNoDevice(fields: Record<string, unknown>): Record<string, unknown> 
   return { ...fields, ...Object.fromEntries(given.map((name) => [name, clean(fields[name])])) };
 }
 
-/** A driver's error may contain everything the driver knows about its servers, and then pino cannot serialize the error at all. */
+/** A driver's error may reference its whole topology, which pino cannot serialize. */
 function briefly([name, value]: [string, unknown]): [string, unknown][] {
   try {
     const text = withoutIdentifiers(JSON.stringify(value) ?? '');

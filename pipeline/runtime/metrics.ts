@@ -1,4 +1,4 @@
-/** Builds the metrics that schemas/metrics.ts declares, and reads them when Prometheus asks. */
+/** Builds the metrics declared in schemas/metrics.ts, and reads them for each scrape. */
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { type DeclaredMetric, pipelineMetrics } from '../../schemas/metrics.ts';
 import { withDeadline } from './deadline.ts';
@@ -14,7 +14,7 @@ const LOOK_MS = 2_000;
 
 export type Metrics<D extends Record<string, DeclaredMetric>> = { [K in keyof D]: Built<D[K]> } & {
   registry: Registry;
-  /** Looks something up before every reading. If that fails or takes too long, `gauges` show nothing rather than an old value. */
+  /** Runs `look` before every scrape. If it fails or times out, `gauges` are reset instead of showing a stale value. */
   onRead(gauges: { reset(): void }[], look: () => Promise<void> | void): void;
   read(): ReturnType<Registry['getMetricsAsJSON']>;
 };
@@ -54,28 +54,28 @@ export function createMetrics<D extends Record<string, DeclaredMetric>>(declared
 /** CPU, memory and event loop. */
 export function addDefaultMetrics(registry: Registry): void {
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
-  // Every thread reports the whole process, so these must not be added up.
+  // Every thread reports the whole process: do not sum these.
   for (const metric of registry.getMetricsAsArray())
     if (metric.name.startsWith('process_')) Object.assign(metric, { aggregator: 'first' });
 }
 
-/** As one page: of several registries, in this thread or in others. */
+/** Merges the registries of this and other threads into one page. */
 export async function readAll(readers: { read(): Promise<object[]> }[]): Promise<Registry> {
   return AggregatorRegistry.aggregate(await Promise.all(readers.map((reader) => reader.read())));
 }
 
 export type PipelineMetrics = Metrics<typeof pipelineMetrics>;
 
-/** Of one thread. */
+/** One registry per thread. */
 export function createPipelineMetrics(): PipelineMetrics {
   const metrics = createMetrics(pipelineMetrics);
   addDefaultMetrics(metrics.registry);
   return metrics;
 }
 
-/** A label for an error: a code or a name, of which there are few. */
+/** An error's code or name as a label of low cardinality. */
 export function reasonOf(error: unknown): string {
   const { codeName, code, type, name } = error as Record<string, unknown>;
-  const text = [codeName, code, type, name].find((one) => typeof one === 'string' && one !== '');
+  const text = [codeName, code, type, name].find((value) => typeof value === 'string' && value !== '');
   return typeof text === 'string' ? text : 'unknown';
 }

@@ -1,6 +1,6 @@
 /**
- * A hint between the threads of a process that something may have changed in MongoDB. It may be missed or spurious: listeners poll anyway,
- * because other processes send no hints.
+ * A hint to the other threads of this process that MongoDB may have changed. Hints may be lost or spurious: listeners poll anyway,
+ * because other processes send none.
  */
 import { BroadcastChannel } from 'node:worker_threads';
 
@@ -15,10 +15,10 @@ export function createNews() {
   return {
     tell: (): void => channel.postMessage(null),
 
-    /** Until the signal is aborted. */
+    /** Listens until the signal is aborted. */
     listen(onNews: () => void, signal: AbortSignal): void {
       if (signal.aborted) return;
-      // A channel of its own: a channel does not receive its own messages.
+      // Not the sending channel: a channel does not receive its own messages.
       const heard = new BroadcastChannel(CHANNEL);
       heard.unref();
       heard.onmessage = onNews;

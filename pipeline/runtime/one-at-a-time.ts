@@ -1,4 +1,4 @@
-/** Work of one name is done one at a time, in the order in which it was asked for; that of different names side by side. */
+/** Runs work of the same name one at a time, in call order, and work of different names concurrently. */
 export function createOneAtATime() {
   const last = new Map<string, Promise<unknown>>();
 

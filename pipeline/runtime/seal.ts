@@ -6,13 +6,13 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 import type { Binary } from 'mongodb';
 import type { Config } from '../../schemas/config.ts';
 
-/** Version 1 had neither the id of the secret nor a context; such values can still be opened. */
+/** Version 1 had neither secret id nor context; it can still be opened. */
 const VERSION = 2;
 const ID = 4;
 const IV = 12;
 const TAG = 16;
 
-/** Deriving a key takes far longer than using it, so each key is derived once per secret. */
+/** Deriving a key takes far longer than using it: cached per secret. */
 const derived = new WeakMap<Uint8Array, Map<string, Buffer>>();
 
 export function deriveKey(secret: Uint8Array, purpose: string): Buffer {
@@ -23,7 +23,7 @@ export function deriveKey(secret: Uint8Array, purpose: string): Buffer {
   return key;
 }
 
-/** The current secret, then those used for decryption only. */
+/** The current secret, then old ones, which only decrypt. */
 export const secretsOf = (config: Pick<Config, 'secret' | 'secretOld'>): readonly Uint8Array[] => [
   config.secret,
   ...config.secretOld,
@@ -34,7 +34,7 @@ export const secretId = (secret: Uint8Array): string => deriveKey(secret, 'secre
 
 const sealingKey = (secret: Uint8Array) => deriveKey(secret, 'sealed secrets');
 
-/** version, id of the secret, iv, tag, ciphertext */
+/** Layout: version, secret id, iv, tag, ciphertext. */
 export function seal(secret: Uint8Array, plaintext: string, context: string): Buffer {
   const iv = randomBytes(IV);
   const cipher = createCipheriv('aes-256-gcm', sealingKey(secret), iv).setAAD(Buffer.from(context));
@@ -56,7 +56,7 @@ export class UnsealError extends Error {
 type Sealed = Uint8Array | Binary;
 const bytesOf = (sealed: Sealed) => Buffer.from(sealed instanceof Uint8Array ? sealed : sealed.value());
 
-/** The id of the secret that a value was sealed with, if it carries one. */
+/** Id of the secret that sealed the value; undefined in version 1. */
 export function sealedWith(sealed: Sealed): string | undefined {
   const bytes = bytesOf(sealed);
   return bytes[0] === VERSION ? bytes.toString('hex', 1, 1 + ID) : undefined;

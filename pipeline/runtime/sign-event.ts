@@ -1,4 +1,4 @@
-/** Signatures as Standard Webhooks defines them: HMAC-SHA-256 of id, timestamp and body. */
+/** Standard Webhooks signatures: HMAC-SHA-256 of id, timestamp and body. */
 import { createHmac } from 'node:crypto';
 
 export interface SignedHeaders {
@@ -9,7 +9,7 @@ export interface SignedHeaders {
 
 const keyOf = (secret: string) => Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
 
-/** One signature for each secret, separated by spaces: a receiver accepts the one whose secret it has. */
+/** One signature per secret, separated by spaces: a receiver accepts any that matches its secret. */
 export function signEvent(
   { id, at, body }: { id: string; at: Date; body: string },
   secrets: readonly string[],

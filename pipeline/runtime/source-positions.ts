@@ -1,6 +1,6 @@
 /**
- * Positions in the compiled files of a stack trace as positions in their sources. Node could do this (--enable-source-maps), but for every
- * error whose stack anyone reads, also drivers': a tenth of a second in each thread, at every start.
+ * Maps positions in a stack trace from compiled files to sources. --enable-source-maps would do so for every stack that is read, drivers'
+ * included: a tenth of a second per thread at every start.
  */
 import { readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';

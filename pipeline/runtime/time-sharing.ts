@@ -1,10 +1,10 @@
 /**
- * Time sharing: one member works at a time, and at its pauses hands the turn to the member that has had the least time. So a short computation
- * takes about twice as long beside a long one, not as long as the long one. A member that does not pause, because it waits for a
- * server, does not block the others: after a while the next one works beside it.
+ * Time sharing: one member works at a time and yields at its pauses to the member that has had the least time. So beside a long
+ * computation, a short one takes about twice as long as alone, not as long as the long one. A member that does not pause, because it
+ * waits for a server, does not block the others: after a while the next one runs beside it.
  */
 export interface Share {
-  /** To be called between small pieces of work. */
+  /** Call it between small pieces of work. */
   pause(): Promise<void>;
   end(): void;
 }
@@ -22,9 +22,9 @@ interface Member {
 
 export type TimeSharing = ReturnType<typeof createTimeSharing>;
 
-const leastUsed = (some: Iterable<Member>): Member | undefined => {
+const leastUsed = (members: Iterable<Member>): Member | undefined => {
   let least: Member | undefined;
-  for (const member of some) if (!least || member.usedMs < least.usedMs) least = member;
+  for (const member of members) if (!least || member.usedMs < least.usedMs) least = member;
   return least;
 };
 
@@ -33,7 +33,7 @@ export function createTimeSharing({
   now = () => performance.now(),
 }: TimeSharingOptions = {}) {
   const members = new Set<Member>();
-  /** In the order in which they came to wait. */
+  /** In arrival order. */
   const waiting = new Set<Member>();
   let holder: Member | undefined;
   let overdue: NodeJS.Timeout | undefined;
@@ -74,7 +74,7 @@ export function createTimeSharing({
   }
 
   return {
-    /** Resolves when it is the new member's turn. It begins level with the member that has had the least time. */
+    /** Resolves at the new member's first turn. It starts level with the least used member. */
     async join(): Promise<Share> {
       const member: Member = { usedMs: leastUsed(members)?.usedMs ?? 0, since: now() };
       members.add(member);

@@ -1,13 +1,13 @@
-/** The spans of a job: below the request that it came with, and above what the stages do for it. */
+/** The spans of a job: children of the accepting request, parents of the stages' spans. */
 import { type JobDocument, JobStatus } from '../../schemas/job-documents.ts';
 import { childOf, isTraced, type Tracer } from './traces.ts';
 
-/** For messages about the job. Nothing if it is not traced. */
+/** Headers for messages about the job; empty if it is not traced. */
 export function jobHeaders({ traceparent }: Pick<JobDocument, 'traceparent'>) {
   return isTraced(traceparent) ? { headers: { traceparent: childOf(traceparent, 'job') } } : {};
 }
 
-/** When it has ended, which is when all of its times are known. */
+/** Call it when the job has ended: only then are all of its times known. */
 export function traceJob(tracer: Tracer, job: JobDocument): void {
   const { traceparent, kind, createdAt, startedAt = createdAt, decidedAt = startedAt, updatedAt } = job;
   if (!isTraced(traceparent)) return;

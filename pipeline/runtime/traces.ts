@@ -1,7 +1,7 @@
 /**
- * Traces of jobs for OpenTelemetry: OTLP by HTTP, in its JSON form; off unless a collector is configured. Contexts are W3C traceparents. The
- * id of a span follows from its parent and its name, so a message that is handled twice gives the same span, and a dispatcher that takes
- * over goes on with the spans of the one before it. By hand: the SDK's own instrumentation knows neither batches nor jobs.
+ * OpenTelemetry traces of jobs, as OTLP/HTTP in JSON; off unless a collector is configured. Contexts are W3C traceparents. A span's id is
+ * derived from its parent and name, so a redelivered message yields the same span and a new dispatcher continues its predecessor's spans.
+ * Written by hand, because the SDK's instrumentation knows neither batches nor jobs.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import packageJson from '../../package.json' with { type: 'json' };
@@ -13,10 +13,10 @@ const ERROR = 2;
 interface Span {
   name: string;
   kind: keyof typeof kinds;
-  /** Its traceparent, and that of its parent. */
+  /** The traceparents of the span and of its parent. */
   context: string;
   parent: string | undefined;
-  /** In milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   start: number;
   end: number;
   attributes?: Record<string, string | number>;
@@ -24,17 +24,17 @@ interface Span {
 }
 
 export interface Tracer {
-  /** A new span below the one of the caller, if there is one. Undefined if it is not to be traced. */
+  /** Starts a child of the caller's span, or a root. Undefined if it is not traced. */
   begin(caller: string | undefined): { context: string; parent: string | undefined } | undefined;
   record(span: Span): void;
-  /** Sends what is left. */
+  /** Sends the remaining spans. */
   close(): Promise<void>;
 }
 
 const SEND_MS = 1_000;
 const TIMEOUT_MS = 10_000;
 const MAX_AT_ONCE = 1_000;
-/** What the collector does not take in time is dropped. */
+/** Further spans are dropped if the collector is too slow. */
 const MAX_WAITING = 20_000;
 
 const valid = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
@@ -99,9 +99,9 @@ export function createTracer(
 
   async function send(): Promise<void> {
     while (waiting.length > 0) {
-      const some = waiting.splice(0, MAX_AT_ONCE);
+      const spans = waiting.splice(0, MAX_AT_ONCE);
       try {
-        await post(some);
+        await post(spans);
         hasFailed = false;
       } catch (error) {
         if (!hasFailed) log.warn({ err: error, url }, 'traces are dropped: the collector does not take them');

@@ -1,6 +1,6 @@
 /**
- * Completes an erasure (erase-devices.ts): removes its devices from the pages, and then its entry from the manifest. Every edit of the
- * slot completes a pending erasure first, because a merge would take devices left in a page for stored.
+ * Completes an erasure (erase-devices.ts): removes its devices from the pages, then its entry from the manifest. Every edit of the slot
+ * first completes a pending erasure, because a merge would take devices still in a page for stored.
  */
 import type { ManifestDocument } from '../../schemas/stage-documents.ts';
 import { IDENTIFIER_BYTES } from '../formats/identifier.ts';
@@ -16,14 +16,14 @@ import { pagesOf } from './regions.ts';
 
 export type Erasing = NonNullable<ManifestDocument['erasing']>;
 
-/** The pages without the devices, made from those that were read to count them. */
+/** New contents of the pages, prepared while counting the devices. */
 export interface Prepared {
-  /** Of the manifest that names the devices. */
+  /** Version of the manifest with the pending erasure. */
   version: number;
   changes: PageChange[];
 }
 
-/** The devices are in no page when this resolves. */
+/** When this resolves, no page holds the devices. */
 export async function completeErasure(
   deps: ReadDeps,
   target: { space: string; slot: number },
@@ -42,7 +42,7 @@ export async function completeErasure(
           region.levels.map((level) => pagesOf(manifest._id, level, region)),
         ),
       );
-      // Edits that read the pages before would bring the devices back: they lose.
+      // Fences edits that read the pages before, which would bring the devices back.
       if ((await deps.manifests.replace(manifest)) === 'landed') return;
     }
     await waitAfterLoss(attempt, manifest._id);
@@ -59,19 +59,19 @@ const otherwise =
 async function takeOut(deps: ReadDeps, manifest: Manifest, { regions, keys }: Erasing): Promise<boolean> {
   const naming = Promise.all(regions.map((region) => loadRegion(deps, manifest, region)));
   const named = await naming.catch(otherwise(undefined));
-  // Another process has completed the erasure and removed the pages that name the devices.
+  // Another process has completed the erasure and removed the pages that list the devices.
   if (!named) return true;
   const wanted = concatenate(named.map(({ levels }) => devicesOf(levels, deps.hash)));
   const only = keys && new Set(keys);
   for (const group of groupsOf(manifest.regions, wanted)) {
     const loaded = await Promise.all(group.map(([region, part]) => loadRegion(deps, manifest, region, part)));
-    const changes = loaded.flatMap((one) => changesIn(deps, one, only));
+    const changes = loaded.flatMap((region) => changesIn(deps, region, only));
     if (!(await deps.pages.change(changes))) return false;
   }
   return true;
 }
 
-/** The pages that hold wanted devices, without them; or without these keys, and without devices that have no other key. */
+/** New contents of the pages with wanted devices: without the devices; or without these keys, and without devices that have no other. */
 export function changesIn(
   { hash }: ReadDeps,
   loaded: LoadedRegion,
@@ -79,15 +79,15 @@ export function changesIn(
 ): PageChange[] {
   const places = new Map<StoredPage, number[]>();
   const onDevice = (_: number, page: StoredPage, place: number) => {
-    const some = places.get(page);
-    if (some) some.push(place);
+    const known = places.get(page);
+    if (known) known.push(place);
     else places.set(page, [place]);
   };
   joinRegion(loaded, { onDevice }, hash);
-  return [...places].flatMap(([page, some]) => without(page, some, keys));
+  return [...places].flatMap(([page, removed]) => without(page, removed, keys));
 }
 
-/** At the ascending places. What is left is copied, not decoded. */
+/** Removes the devices at these ascending places. The rest is copied without decoding. */
 function without(page: StoredPage, places: number[], keys: ReadonlySet<number> | undefined): PageChange[] {
   const devices = createCutter(page.reply.subarray(page.devices, page.devicesEnd));
   const keyBytes = page.reply.subarray(page.keys, page.keysEnd);

@@ -1,4 +1,4 @@
-/** Everything that the composition of an audience needs to know about one slot. A device is in one slot, so counts add up. */
+/** The composition of one slot of an audience. A device is in one slot, so the counts of slots add up. */
 import { spaces } from '../../schemas/documents.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import { countKeys, countWithoutKeys, createKeyCounts } from './count-keys.ts';
@@ -9,25 +9,25 @@ import { joinRegion } from './join.ts';
 import { devicesOf, readSlot } from './read-regions.ts';
 
 export interface CompositionRequest {
-  /** An audience, and those to compare it with. */
+  /** The audience, and the audiences to compare it with. */
   space: string;
   others: string[];
 }
 
-/** Their manifests and pages are read together: few round trips, and up to 8 MB of each in memory. */
+/** Manifests and pages of this many audiences share round trips; each takes up to 8 MB in memory. */
 const OTHERS_AT_ONCE = 16;
 
-/** Called between small pieces of work: others may work first. Rejects if the composition is no longer wanted. */
+/** Called between small pieces of work to yield to others. Rejects if the composition is no longer wanted. */
 export type Pause = () => Promise<void>;
 
 export interface SlotComposition {
   devices: number;
-  /** Devices that at least one attribute holds. */
+  /** Devices with at least one attribute. */
   matched: number;
   /** Common devices by attribute, and by space. */
   attributes: Map<number, number>;
   others: Map<string, number>;
-  /** Devices by the number of the event; 0: devices without one. */
+  /** Devices by event number; 0: without an event. */
   events: Map<number, number>;
 }
 
@@ -53,12 +53,12 @@ export async function composeSlot(
     const without = countWithoutKeys(devices);
     if (without > 0) addTo(composition.events, 0, without);
     composition.matched += await countAttributes(deps, slot, devices, composition.attributes, pause);
-    for (const some of inGroups(others, within({ count: OTHERS_AT_ONCE }))) {
+    for (const group of inGroups(others, within({ count: OTHERS_AT_ONCE }))) {
       await pause();
       const counts = await Promise.all(
-        some.map((other) => countStored(deps, { space: other, slot }, devices)),
+        group.map((other) => countStored(deps, { space: other, slot }, devices)),
       );
-      for (const [i, other] of some.entries()) addTo(composition.others, other, counts[i]!);
+      for (const [i, other] of group.entries()) addTo(composition.others, other, counts[i]!);
     }
   }
   return composition;

@@ -1,4 +1,4 @@
-/** Counts by key: small keys in an array, because a map would take most of the time of millions of them. */
+/** Counts by key. Small keys are counted in an array: a map would dominate the time for millions of them. */
 import type { Devices } from './devices.ts';
 
 const SMALL = 1 << 16;
@@ -15,7 +15,7 @@ export function createKeyCounts() {
       small ??= new Uint32Array(SMALL);
       small[key]!++;
     },
-    /** Adds what was counted, and begins anew. */
+    /** Adds the counts to the map and resets them. */
     addTo(counts: Map<number, number>): void {
       const add = (key: number, count: number) => counts.set(key, (counts.get(key) ?? 0) + count);
       small?.forEach((count, key) => {
@@ -28,7 +28,7 @@ export function createKeyCounts() {
   };
 }
 
-/** For a few keys an array would cost more than it saves. */
+/** For fewer keys an array costs more than it saves. */
 const FEW = 1_000;
 
 export function countKeys(keys: Uint32Array, counts: Map<number, number>): void {

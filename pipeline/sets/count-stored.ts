@@ -1,4 +1,4 @@
-/** How many devices of an audience a space holds, read now or known from an earlier look. */
+/** Counts the devices of an audience that a space holds, from the space or from an earlier look-ahead. */
 import { compare, type Devices } from './devices.ts';
 import { joinLevel } from './join.ts';
 import type { Manifest } from './manifests.ts';
@@ -10,9 +10,9 @@ interface Target {
   slot: number;
 }
 
-/** What was found in the levels of a slot. A level never changes, so it stays true for as long as a manifest names the level. */
+/** Results by level. A level is immutable, so a result is valid as long as a manifest references the level. */
 export interface Found {
-  /** Those that were looked for. */
+  /** The devices looked for. */
   readonly devices: Devices;
   /** By level: 1 for each device of its region that it holds. */
   readonly byLevel: ReadonlyMap<string, Uint8Array>;
@@ -32,7 +32,7 @@ export async function lookFor(deps: ReadDeps, target: Target, devices: Devices):
   return { devices, byLevel };
 }
 
-/** Only levels that nothing is known of are read. */
+/** Reads only levels without a known result. */
 export async function countStored(
   deps: ReadDeps,
   target: Target,
@@ -63,7 +63,7 @@ export async function countStored(
 
 const nothing: Found['byLevel'] = new Map();
 
-/** The place of each wanted device among the others; undefined: one of them is not there. */
+/** The index of each wanted device among the others; undefined if one is missing. */
 function placesOf(wanted: Devices, devices: Devices): Uint32Array | undefined {
   const places = new Uint32Array(wanted.count);
   for (let n = 0, at = 0; n < wanted.count; n++) {

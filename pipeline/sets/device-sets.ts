@@ -1,7 +1,6 @@
 /**
- * Device data in MongoDB: the spaces (the marketplace, and each generation of an audience), device by device with its keys; exact,
- * packed, and each operation at the cost of what it changes. Nothing here needs a transaction. The database's client must write with
- * majority and journal.
+ * Device data in MongoDB: spaces (the marketplace, and each generation of an audience) of devices with their keys; exact and packed. The
+ * cost of an operation depends on what it changes. No transactions are needed. The MongoDB client must write with majority and journal.
  */
 import { LRUCache } from 'lru-cache';
 import type { Db } from 'mongodb';
@@ -46,7 +45,7 @@ export type DeviceSets = ReturnType<typeof createDeviceSets>;
 
 const SPACES_AT_ONCE = 5_000;
 const RANGES_AT_ONCE = 100;
-/** About 30 bytes each. */
+/** Look-ahead results kept, about 30 bytes per device. */
 const MAX_DEVICES_AHEAD = 200_000;
 
 interface Options {
@@ -77,7 +76,7 @@ export function createDeviceSets(
   const aheadId = (space: string, { slot, job }: { slot: number; job: number }) =>
     `${manifestId(space, slot)} ${job}`;
 
-  /** A device as it is looked for, and its slot. */
+  /** A device in the form of a look-up, and its slot. */
   async function locate(device: Uint8Array): Promise<{ wanted: Devices; slot: number }> {
     const words = wordsOf(device);
     const hash = (await placementOf()).hash(words, 0);
@@ -91,7 +90,7 @@ export function createDeviceSets(
     return { wanted, slot: slotOfHash(hash, await slotCount()) };
   }
 
-  /** The keys of a device in a space; undefined: the space does not hold it. */
+  /** The keys of a device in a space; undefined if it is not there. */
   async function keysIn(space: string, { wanted, slot }: Awaited<ReturnType<typeof locate>>) {
     const deps = await withHash();
     let keys: number[] | undefined;
@@ -106,10 +105,10 @@ export function createDeviceSets(
   }
 
   return {
-    /** Where devices are; refused if those that are stored were placed by another key. */
+    /** Throws if stored devices were placed by another key. */
     placement: placementOf,
 
-    /** Merges devices into a slot, once a job. All of them are in when this resolves, or none. */
+    /** Merges devices into a slot, once per job, atomically. */
     async merge(target: Merge, parts: () => AsyncIterable<Devices>): Promise<Edited> {
       if (spaces.isList(target.space)) await usedLists.use(target.space);
       const id = aheadId(target.matchIn ?? '', { slot: target.slot, job: target.jobs.at(-1)!.job });
@@ -118,7 +117,7 @@ export function createDeviceSets(
       return edited;
     },
 
-    /** Looks for devices that will be matched when the job is merged. What is found is used then, as far as it is still true. */
+    /** Matches the devices of a job before its merge, which uses what is still valid of the result. */
     async lookAhead(target: { space: string; slot: number; job: number }, devices: Devices): Promise<void> {
       const found = withHash()
         .then((deps) => lookFor(deps, target, devices))
@@ -127,19 +126,19 @@ export function createDeviceSets(
       await found;
     },
 
-    /** Takes devices, or keys of theirs, out of a slot, once a job. */
+    /** Removes devices, or some of their keys, from a slot, once per job. */
     async erase(target: Erasure, devices: Devices): Promise<Edited> {
       const edited = await eraseDevices(await withHash(), target, devices);
-      // Levels hold less than was found in them.
+      // Erasures change pages of existing levels, so look-ahead results are invalid.
       ahead.clear();
       return edited;
     },
 
-    /** Makes changes of the slot that are in flight, in whatever process, start over. */
+    /** Makes edits of the slot that are in flight in any process start over. */
     fence: async (target: { space: string; slot: number }): Promise<void> =>
       fenceSlot(await withHash(), target),
 
-    /** Of these devices, by their number, those that the slot of a space holds, with their keys. */
+    /** The keys of those devices that the slot holds, by index of the device. */
     async look(target: { space: string; slot: number }, devices: Devices): Promise<Map<number, number[]>> {
       const deps = await withHash();
       const found = new Map<number, number[]>();
@@ -155,35 +154,35 @@ export function createDeviceSets(
       return found;
     },
 
-    /** Which devices must not be stored. */
+    /** Flags devices that must not be stored. */
     suppressedAmong,
 
-    /** Of these, as 32 hex digits, those that must not be stored for the partner. */
+    /** Those of the identifiers (32 hex digits) that must not be stored for the partner. */
     async suppressedIdentifiers(partner: string, identifiers: string[]): Promise<Set<string>> {
       const { hash } = await placementOf();
       const slots = await slotCount();
-      const bySlot = groupBy(identifiers, (one) => slotOfHash(hashOfIdentifier(one, hash), slots));
+      const bySlot = groupBy(identifiers, (each) => slotOfHash(hashOfIdentifier(each, hash), slots));
       const found = new Set<string>();
-      for (const [slot, some] of bySlot) {
+      for (const [slot, own] of bySlot) {
         const pairs = new Pairs();
-        some.forEach((one, n) => {
-          pairs.add(Buffer.from(one, 'hex'), 0, 1, n + 1, 0);
+        own.forEach((identifier, n) => {
+          pairs.add(Buffer.from(identifier, 'hex'), 0, 1, n + 1, 0);
         });
         const { devices } = sortPairs(pairs, hash);
         const flags = await suppressedAmong(partner, slot, devices);
         for (let n = 0; flags && n < devices.count; n++)
-          if (flags[n] === 1) found.add(some[devices.keys[firstKey(devices, n)]! - 1]!);
+          if (flags[n] === 1) found.add(own[devices.keys[firstKey(devices, n)]! - 1]!);
       }
       return found;
     },
 
-    /** Removes keys from a slot, once a job. */
+    /** Removes keys from a slot, once per job. */
     removeKeys: async (target: SlotTarget, keys: ReadonlySet<number>): Promise<Edited> =>
       removeKeys(await withHash(), target, keys),
 
     /**
-     * Sees to it that the job is never merged into the slot, not even by an owner that does not know that it was replaced. If it has
-     * been merged already, that stands, and an erasure is completed: then its change is not marked as dropped.
+     * Ensures that the job is never merged into the slot, not even by a zombie owner. If it is already merged, that stands, an erasure is
+     * completed, and its change is not marked as dropped.
      */
     async drop(target: SlotTarget): Promise<Edited> {
       const deps = await withHash();
@@ -192,19 +191,19 @@ export function createDeviceSets(
       return edited;
     },
 
-    /** Distinct devices of a space. */
+    /** Number of distinct devices in a space. */
     async count(space: string): Promise<number> {
       const slots = Array.from({ length: await slotCount() }, (_, slot) => manifests.read({ space, slot }));
       return (await Promise.all(slots)).reduce((sum, { devices }) => sum + devices, 0);
     },
 
-    /** What a slot of a space holds, in parts that follow each other. */
+    /** The devices of a slot, in parts, in address order. */
     async *read(space: string, slot: number): AsyncGenerator<Devices> {
       const deps = await withHash();
       for await (const loaded of readSlot(deps, { space, slot })) yield devicesOf(loaded.levels, deps.hash);
     },
 
-    /** What the composition of an audience needs to know about one slot. */
+    /** The composition of one slot. */
     compose: async (request: CompositionRequest, slot: number, pause?: Pause): Promise<SlotComposition> =>
       composeSlot(await withHash(), request, slot, pause),
 
@@ -213,8 +212,8 @@ export function createDeviceSets(
       const located = await locate(device);
       const { slot, wanted } = located;
       const stored = manifests.collection.find({ slot }, { projection: { space: 1 } });
-      for await (const some of inGroupsAsync(stored, within({ count: SPACES_AT_ONCE }))) {
-        const names = some.map(({ space }) => space);
+      for await (const group of inGroupsAsync(stored, within({ count: SPACES_AT_ONCE }))) {
+        const names = group.map(({ space }) => space);
         for (const space of await findHolders(await withHash(), { spaces: names, slot }, wanted)) {
           const keys = await keysIn(space, located);
           if (keys) yield { space, keys };
@@ -222,17 +221,17 @@ export function createDeviceSets(
       }
     },
 
-    /** Of these spaces, those that may hold some of the devices: all that do, and hardly any other. */
+    /** Those of the spaces that may hold some of the devices, with few false positives. */
     holders: async (among: { spaces: string[]; slot: number }, devices: Devices): Promise<string[]> =>
       findHolders(await withHash(), among, devices),
 
-    /** Suppresses devices that only their digests are known of, 32 bytes each. */
+    /** Suppresses devices by digest (32 bytes each). */
     async listDigests(digests: Uint8Array, edit: DigestEdit): Promise<void> {
       await usedLists.use(spaces.digests);
       await listDigests(await withHash(), await slotCount(), digests, edit);
     },
 
-    /** Takes digests from the list, and of those that came with their devices what these requests have brought. */
+    /** Removes digests from the list; entries added with a device only if one of these requests added them. */
     unlistDigests: async (
       digests: Uint8Array,
       edit: { number: number; requests: ReadonlySet<number> },
@@ -242,12 +241,12 @@ export function createDeviceSets(
     match: async (wanted: DigestTable, matching: Matching): Promise<void> =>
       matchDigests(await withHash(), wanted, matching),
 
-    /** The generations of audiences that have devices. */
+    /** The spaces of the audiences, one per generation that has devices. */
     async spacesOf(audiences: number[]): Promise<string[]> {
       const prefixes = audiences.map(spaces.ofAudience);
       const found: string[] = [];
-      for (const some of inGroups(prefixes, within({ count: RANGES_AT_ONCE }))) {
-        const $or = some.map((prefix) => ({ _id: { $gte: prefix, $lt: `${prefix}~` } }));
+      for (const group of inGroups(prefixes, within({ count: RANGES_AT_ONCE }))) {
+        const $or = group.map((prefix) => ({ _id: { $gte: prefix, $lt: `${prefix}~` } }));
         const ids = await manifests.collection.find({ $or }, { projection: { _id: 1 } }).toArray();
         found.push(...ids.map(({ _id }) => spaceOf(_id)));
       }
@@ -255,8 +254,8 @@ export function createDeviceSets(
     },
 
     /**
-     * Removes a space that will never be written again, in bounded steps. Its manifests go last: until then it can be found, and done
-     * again.
+     * Removes a space that will never be written again, in bounded steps. Its manifests go last, so that an interrupted removal is
+     * repeated.
      */
     async removeSpace(space: string, signal?: AbortSignal): Promise<void> {
       const documents = { from: `${space}#`, to: `${space}#~` };

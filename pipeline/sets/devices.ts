@@ -1,16 +1,16 @@
 /**
- * Devices in memory, each with its keys: sorted by address and then by identifier, distinct, keys ascending and distinct. The address is
- * what the hash has left below the slot, 28 bits; the part of a page or a region is a range of it.
+ * Devices in memory with their keys: distinct, sorted by address, then by identifier; keys ascending and distinct. The address is the lower
+ * 28 bits of the hash, below the slot; a page or a region covers a range of addresses.
  */
 import type { DeviceHash } from '../formats/device-hash.ts';
 import { addressOf, WORDS } from '../formats/identifier.ts';
 
 export interface Devices {
   readonly count: number;
-  /** Four words a device, as its bytes lie in memory. */
+  /** Four words per device, in memory byte order. */
   readonly words: Uint32Array;
   readonly addresses: Uint32Array;
-  /** The keys of device n are `keys[ends[n - 1]]` up to, without, `keys[ends[n]]`. */
+  /** The keys of device n are `keys[ends[n - 1]]` to `keys[ends[n]]`, exclusive. */
   readonly ends: Uint32Array;
   readonly keys: Uint32Array;
 }
@@ -23,7 +23,7 @@ export const noDevices: Devices = {
   keys: new Uint32Array(0),
 };
 
-/** About what they take in memory and, encoded, in a document. */
+/** Approximate size in memory and, encoded, in a document. */
 export const sizeOf = ({ count, keys }: Devices): number => count * 16 + keys.length * 3;
 
 export const firstKey = (devices: Devices, n: number): number => (n === 0 ? 0 : devices.ends[n - 1]!);
@@ -42,7 +42,7 @@ export function addressesOf(words: Uint32Array, hash: DeviceHash): Uint32Array {
   return addresses;
 }
 
-/** The first device at this address or behind it. */
+/** The first device at or after this address. */
 export function positionOf({ addresses, count }: Devices, address: number, from = 0): number {
   let low = from;
   let high = count;
@@ -54,7 +54,7 @@ export function positionOf({ addresses, count }: Devices, address: number, from 
   return low;
 }
 
-/** The first device at this address that is not before the identifier. */
+/** The first device at this address that is not less than the identifier. */
 export function positionOfDevice({ addresses, words, count }: Devices, address: number, device: Uint32Array) {
   let low = 0;
   let high = count;
@@ -67,7 +67,7 @@ export function positionOfDevice({ addresses, words, count }: Devices, address: 
   return low;
 }
 
-/** Those from the one up to, without, the other. Shares the memory of the words. */
+/** Devices `from` to `to`, exclusive. Shares the words. */
 export function slice(devices: Devices, from: number, to: number): Devices {
   if (from === 0 && to === devices.count) return devices;
   const start = firstKey(devices, from);
@@ -82,7 +82,7 @@ export function slice(devices: Devices, from: number, to: number): Devices {
   };
 }
 
-/** Writes devices one after the other; room is made for `devices` with `keys` in all. */
+/** Writes devices sequentially, with room for `devices` devices and `keys` keys. */
 export function createWriter(devices: number, keys: number) {
   const words = new Uint32Array(devices * WORDS);
   const addresses = new Uint32Array(devices);
@@ -112,7 +112,7 @@ export function createWriter(devices: number, keys: number) {
   };
 }
 
-/** The union of all, by merging neighbours in size until one is left. */
+/** The union of all, by repeatedly merging neighbours in size. */
 export function merge(parts: readonly Devices[]): Devices {
   let round = parts.filter(({ count }) => count > 0).sort((a, b) => a.count - b.count);
   while (round.length > 1) {
@@ -124,7 +124,7 @@ export function merge(parts: readonly Devices[]): Devices {
   return round[0] ?? noDevices;
 }
 
-/** The innermost loop of every merge: with its arrays at hand it is up to twice as fast as through `createWriter`. */
+/** The innermost loop of every merge: using the arrays directly, it is up to twice as fast as with `createWriter`. */
 function mergeTwo(a: Devices, b: Devices): Devices {
   if (compare(a, a.count - 1, b, 0) < 0) return concatenate([a, b]);
   if (compare(b, b.count - 1, a, 0) < 0) return concatenate([b, a]);
@@ -151,7 +151,7 @@ function mergeTwo(a: Devices, b: Devices): Devices {
     words[to + 2] = source[from + 2]!;
     words[to + 3] = source[from + 3]!;
     addresses[count] = order <= 0 ? addressesA[i]! : addressesB[j]!;
-    // Without keys of the one that is behind.
+    // Only the keys of the device that comes first, or of both if they are equal.
     const endX = order <= 0 ? endsA[i++]! : x;
     const endY = order >= 0 ? endsB[j++]! : y;
     while (x < endX || y < endY) {
@@ -172,7 +172,7 @@ function mergeTwo(a: Devices, b: Devices): Devices {
   };
 }
 
-/** One behind the other: each part lies behind the one before it. */
+/** Concatenates parts that are in order and do not overlap. */
 export function concatenate(parts: readonly Devices[]): Devices {
   if (parts.length === 1) return parts[0]!;
   const count = parts.reduce((sum, part) => sum + part.count, 0);

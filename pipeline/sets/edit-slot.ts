@@ -1,8 +1,8 @@
 /**
- * A change of one slot of a space: new documents are written beside the old ones, and then the manifest is replaced, by which all of
- * it happens at once. The manifest carries the number of the job and what it added: done again, the job finds its own result there.
- * An owner that does not know that it has been replaced finds the job, or a later one of its partner, or loses against the version. There
- * is no other fence. In one process, changes of a manifest wait for each other: otherwise short ones would make a long one start over.
+ * Edits one slot of a space, copy-on-write: new pages are written next to the old ones, then a compare-and-set replaces the manifest, which
+ * makes the edit visible atomically. The manifest records the job and what it added, so a repeated job finds its own result. A zombie owner
+ * finds its job, or a later one of the partner, or loses the compare-and-set; there is no other fence. Within a process, edits of a
+ * manifest are serialized: otherwise short edits would make a long one start over.
  */
 import { randomBytes } from 'node:crypto';
 import { Binary } from 'mongodb';
@@ -36,17 +36,17 @@ export interface EditDeps extends ReadDeps {
 export interface SlotTarget {
   space: string;
   slot: number;
-  /** One, or several imports. Those of a partner are merged in the order of their numbers. */
+  /** One job, or several imports. A partner's jobs are merged in order. */
   jobs: readonly TargetJob[];
   /** All jobs below this number have ended. */
   endedBefore: number;
-  /** Whether what the slot has merged of a job is still to be acknowledged. */
+  /** Whether the slot's merge of the job is not acknowledged yet. */
   isOpen(job: number): boolean;
-  /** Of several jobs, the one that brought the key; of one that several brought, the last of them. */
+  /** With several jobs: the last job that has the key. */
   jobOf?(key: number): number;
-  /** And the first of them. Its change has the key, too, with 0 pairs: which of them added a pair is not known. */
+  /** The first of them. Its change lists the key with 0 pairs, because it is unknown which job added a pair. */
   firstJobOf?(key: number): number;
-  /** What was left out of a job, known when all of it has been read. */
+  /** Suppressed devices of a job, known when all of it has been read. */
   suppressedOf?(job: number): Suppressed | undefined;
 }
 
@@ -57,21 +57,21 @@ interface TargetJob {
 
 /** Devices of a job that were not merged because they are suppressed. */
 export interface Suppressed {
-  /** Distinct ones. */
+  /** Distinct devices. */
   devices: number;
   byFile: Map<number, number>;
 }
 
-/** What a job has changed. Of several that were merged together, the last has the devices of all. */
+/** What a job changed. If several jobs shared a merge, the last one has the devices of all. */
 export interface SlotChange {
   job: number;
-  /** Devices added; of a deletion, those that have lost a key. */
+  /** Devices added; for a deletion, devices that lost a key. */
   devices: number;
-  /** Of those added, those that some attribute held. */
+  /** Added devices that match the marketplace. */
   matched: number;
   /** Pairs added, or removed, by key. */
   pairs: Map<number, number>;
-  /** Devices that were left out, if any. */
+  /** Suppressed devices, if any. */
   suppressed?: Suppressed | undefined;
   /** It was dropped instead. */
   dropped?: true;
@@ -80,41 +80,40 @@ export interface SlotChange {
 export interface Edited {
   /** Distinct devices of the slot now. */
   total: number;
-  /** Of jobs that are not acknowledged yet; repeated calls find the same for each. */
+  /** Changes of unacknowledged jobs; the same in repeated calls. */
   changes: SlotChange[];
 }
 
-/** The manifest as it is being changed. */
+/** The manifest being edited. */
 export interface SlotEdit {
   readonly manifest: Manifest;
   readonly layOut: ReturnType<typeof createLayOut>;
-  /** To be awaited before something is read that this change may have written. */
+  /** Await it before reading what this edit may have written. */
   flush(): Promise<void>;
-  /** Keeps a change alive that takes long. To be awaited with each step of it. */
+  /** Renews the lease of a long edit. Await it with each step. */
   renew(): Promise<void>;
   readonly change: SlotChange;
   total: number;
-  /** Written when this resolves, or soon: before the manifest in any case. */
+  /** Buffered; always written before the manifest. */
   write(pages: PageDocument[]): Promise<void>;
-  /** Puts others in the place of a region. */
   replace(region: RegionEntry, by: RegionEntry[]): void;
   regions(): RegionEntry[];
-  /** Records a pending erasure: its devices no longer count, and are removed from the pages afterwards. */
+  /** Records a pending erasure: its devices no longer count and are removed from the pages afterwards. */
   erase(erasing: Erasing): void;
-  /** Stores that the job changes nothing, now or later. */
+  /** Records that the job never changes anything. */
   drop(): void;
 }
 
-/** One of several jobs that were to be merged together is merged or dropped already: they have to be merged one by one. */
+/** One of several jobs to merge together is already merged or dropped: merge them one by one. */
 class NotTogether extends Error {}
 
 const WRITE_BYTES = 4 << 20;
 
-/** Begins with the time, so that a sweep can tell its age. */
+/** Starts with the time, so that a sweep knows its age. */
 const newToken = () => Date.now().toString(36) + randomBytes(3).toString('hex');
 export const tokenTime = (token: string) => Number.parseInt(token.slice(0, -6), 36);
 
-/** Makes the change, and retries if another writer was faster; does nothing if the slot has it already. */
+/** Edits the slot, with retries if another writer was faster. Does nothing if the slot already has the change. */
 export const editSlot = (
   deps: EditDeps,
   target: SlotTarget,
@@ -123,12 +122,12 @@ export const editSlot = (
   deps.oneAtATime(manifestId(target.space, target.slot), async () => {
     for (let attempt = 1; ; attempt++) {
       const manifest = await deps.manifests.read(target);
-      const merged = target.jobs.filter((one) => isMerged(manifest, one));
+      const merged = target.jobs.filter((job) => isMerged(manifest, job));
       if (merged.length === target.jobs.length)
         return { total: manifest.devices, changes: changesOf(manifest) };
-      // Merged again with others, a job would count what they add, and bring back what was deleted since.
+      // Merged again together with others, a job would count their additions and bring back what was deleted since.
       if (merged.length > 0)
-        throw new NotTogether(`a job is merged or was dropped that was to be merged into ${manifest._id}`);
+        throw new NotTogether(`a job to merge into ${manifest._id} is already merged or dropped`);
       if (manifest.erasing) {
         await completeErasure(deps, target);
         continue;
@@ -140,7 +139,7 @@ export const editSlot = (
   });
 
 const isMerged = ({ merged, endedBefore }: Manifest, { job, partner }: TargetJob): boolean =>
-  job < endedBefore || merged.some((one) => one.partner === partner && one.job >= job);
+  job < endedBefore || merged.some((last) => last.partner === partner && last.job >= job);
 
 async function tryToEdit(
   deps: EditDeps,
@@ -167,7 +166,7 @@ async function tryToEdit(
     renew: lease.renew,
     replace(region, by) {
       isChanged = true;
-      regions = regions.flatMap((one) => (one === region ? by : [one]));
+      regions = regions.flatMap((known) => (known === region ? by : [known]));
       const kept = new Set(by.flatMap(({ levels }) => levels));
       for (const level of region.levels)
         if (!kept.has(level)) replaced.push(pagesOf(manifest._id, level, region));
@@ -198,7 +197,7 @@ async function tryToEdit(
   }
   const endedBefore = Math.max(manifest.endedBefore, target.endedBefore);
   const stored = manifest.changes.filter(
-    (one) => one.job >= endedBefore && (one.dropped || target.isOpen(one.job)),
+    ({ job, dropped }) => job >= endedBefore && (dropped || target.isOpen(job)),
   );
   const next: ManifestDocument = {
     ...manifest,
@@ -210,26 +209,26 @@ async function tryToEdit(
     replaced,
     ...(erasing ? { erasing } : {}),
   };
-  // The list of what the last change has replaced is about to be lost.
+  // The new manifest no longer lists the pages replaced by the last edit.
   await deps.removals.finish(manifest);
   setPoint('sink:before-manifest');
   const outcome = lease.hasEnded() ? 'lost' : await deps.manifests.replace(next);
   setPoint('sink:after-manifest');
-  // Pages that a stored manifest may name stay: if none does, they are swept later.
+  // If the outcome is unknown, the pages stay: a stored manifest may reference them. Otherwise they are swept later.
   if (outcome === 'lost') await giveUp();
   if (outcome !== 'landed') return undefined;
   deps.removals.begin({ ...next, version: manifest.version + 1 });
   return { total: next.devices, changes: changesOf(next) };
 }
 
-/** The last job of each partner that has jobs which may not have ended. */
+/** The last merged job of each partner with unfinished jobs. */
 function mergedWith(manifest: Manifest, jobs: readonly TargetJob[], endedBefore: number): Manifest['merged'] {
   const last = new Map(manifest.merged.map(({ partner, job }) => [partner, job]));
   for (const { partner, job } of jobs) last.set(partner, Math.max(job, last.get(partner) ?? 0));
   return [...last].map(([partner, job]) => ({ partner, job })).filter(({ job }) => job >= endedBefore);
 }
 
-/** As the manifest has it: the pairs of each job. */
+/** The change as stored in the manifest: pairs by job. */
 function byJob(
   change: SlotChange,
   { jobs, jobOf = () => change.job, firstJobOf = jobOf, suppressedOf = () => undefined }: SlotTarget,
@@ -252,13 +251,13 @@ function byJob(
   ];
 }
 
-/** As manifests and acks have it. */
+/** The format in manifests and acks. */
 export const packSuppressed = (suppressed: Suppressed | undefined) =>
   suppressed
     ? { suppressed: suppressed.devices, suppressedByFile: new Binary(packCounts(suppressed.byFile)) }
     : {};
 
-/** Collects the pages of many small changes into one write, and lets a large one through at once. */
+/** Buffers the pages of many small changes into one write; a large change is written at once. */
 function createWriter({ pages }: EditDeps) {
   let waiting: PageDocument[] = [];
   let bytes = 0;

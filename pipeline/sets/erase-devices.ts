@@ -1,9 +1,8 @@
 /**
- * Takes devices, or some of their keys, out of a slot of a space, at the cost of the pages that hold them.
+ * Removes devices, or some of their keys, from a slot of a space. The cost depends on the pages that hold them.
  *
- * First the manifest is replaced by one that says what is removed, and names the devices in pages of their own: like every change, that
- * happens once. Then they are removed from the pages that hold them (complete-erasure.ts). If the process dies in between, the next
- * edit of the slot does that.
+ * First the manifest records the erasure, with the devices listed in separate pages: like every edit, that happens once. Then the devices
+ * are removed from the pages that hold them (complete-erasure.ts). If the process dies in between, the next edit of the slot does that.
  */
 import { changesIn, completeErasure, type Prepared } from './complete-erasure.ts';
 import { countStored } from './count-stored.ts';
@@ -16,16 +15,16 @@ import { groupsOf, type LoadedRegion, loadRegion } from './read-regions.ts';
 import { wholeSlot } from './regions.ts';
 
 export interface Erasure extends SlotTarget {
-  /** Only these keys, and devices that have no other; absent: the devices. */
+  /** Removes only these keys, and devices that have no other. Absent: removes the devices. */
   keys?: ReadonlySet<number> | undefined;
-  /** The space whose devices count as matches of those that are removed. */
+  /** The space in which removed devices count as matches. */
   matchIn?: string | undefined;
 }
 
-/** What is kept of the pages between counting and changing them. Beyond it they are read again. */
+/** Page contents kept between counting and changing. Further pages are read again. */
 const PREPARED_BYTES = 8 << 20;
 
-/** Once a job. The devices are in no page when this resolves. */
+/** Once per job. When this resolves, no page holds the devices. */
 export async function eraseDevices(deps: EditDeps, target: Erasure, wanted: Devices): Promise<Edited> {
   let prepared: Prepared | undefined;
   const edited = await editSlot(deps, target, async (edit) => {
@@ -51,9 +50,9 @@ async function count(deps: EditDeps, edit: SlotEdit, target: Erasure, wanted: De
   for (const group of groupsOf(manifest.regions, wanted)) {
     await edit.renew();
     const loaded = await Promise.all(group.map(([region, part]) => loadRegion(deps, manifest, region, part)));
-    for (const one of loaded) {
-      const hit = new Uint8Array(one.wanted!.count);
-      const kept = new Uint8Array(one.wanted!.count);
+    for (const each of loaded) {
+      const hit = new Uint8Array(each.wanted!.count);
+      const kept = new Uint8Array(each.wanted!.count);
       let device = 0;
       const onDevice = (n: number) => {
         device = n;
@@ -67,13 +66,13 @@ async function count(deps: EditDeps, edit: SlotEdit, target: Erasure, wanted: De
         hit[device] = 1;
         change.pairs.set(key, (change.pairs.get(key) ?? 0) + 1);
       };
-      joinRegion(one, { onDevice, onKey }, deps.hash);
-      const changed = pick(one.wanted!, (n) => hit[n] === 1);
+      joinRegion(each, { onDevice, onKey }, deps.hash);
+      const changed = pick(each.wanted!, (n) => hit[n] === 1);
       if (changed.count === 0) continue;
       named.push(changed);
-      preparing.add({ ...one, wanted: changed });
+      preparing.add({ ...each, wanted: changed });
       change.devices += changed.count;
-      const gone = pick(one.wanted!, (n) => hit[n] === 1 && kept[n] === 0);
+      const gone = pick(each.wanted!, (n) => hit[n] === 1 && kept[n] === 0);
       edit.total -= gone.count;
       if (matchIn && gone.count > 0)
         change.matched += await countStored(deps, { space: matchIn, slot }, gone);
@@ -89,7 +88,7 @@ async function count(deps: EditDeps, edit: SlotEdit, target: Erasure, wanted: De
   return preparing.finish(manifest.version + 1);
 }
 
-/** Changes the pages while they are in memory, as long as they are few. */
+/** Prepares the page changes while the pages are in memory, up to PREPARED_BYTES. */
 function prepare(deps: EditDeps, keys: Erasure['keys']) {
   let changes: Prepared['changes'] | undefined = [];
   let bytes = 0;
@@ -106,7 +105,7 @@ function prepare(deps: EditDeps, keys: Erasure['keys']) {
   };
 }
 
-/** Edits of the slot that are in flight start over. */
+/** Bumps the manifest's version, so that edits of the slot in flight start over. */
 export const fenceSlot = (deps: EditDeps, target: Pick<SlotTarget, 'space' | 'slot'>): Promise<void> =>
   deps.oneAtATime(manifestId(target.space, target.slot), async () => {
     for (let attempt = 1; ; attempt++) {
@@ -116,7 +115,7 @@ export const fenceSlot = (deps: EditDeps, target: Pick<SlotTarget, 'space' | 'sl
     }
   });
 
-/** Those that are chosen, without their keys. */
+/** The chosen devices, without their keys. */
 function pick(devices: Devices, isChosen: (n: number) => boolean): Devices {
   const writer = createWriter(devices.count, 0);
   for (let n = 0; n < devices.count; n++) if (isChosen(n)) writer.begin(devices, n);

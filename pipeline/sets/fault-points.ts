@@ -1,4 +1,4 @@
-/** Fault points inside a merge: the sink is their only caller. */
+/** Fault points inside a merge, which only the sink runs. */
 import { faultPoint, pointsOf, type Reach } from '../engine/fault-points.ts';
 
 export const setPoints = pointsOf('sink', ['pages', 'manifest', 'outcome']);

@@ -1,13 +1,13 @@
-/** What of an addition is not stored yet. */
+/** The part of an addition that is not stored yet. */
 import type { DeviceHash } from '../formats/device-hash.ts';
 import { createWriter, type Devices, firstKey } from './devices.ts';
 import { joinRegion } from './join.ts';
 import type { LoadedRegion } from './read-regions.ts';
 
 interface Fresh {
-  /** Devices with the keys that they did not have. */
+  /** Devices with their new keys. */
   devices: Devices;
-  /** Those that were not there at all. */
+  /** New devices. */
   added: Devices;
 }
 

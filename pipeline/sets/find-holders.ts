@@ -1,7 +1,6 @@
 /**
- * Which of many spaces may hold some devices of a slot. There may be a hundred thousand audiences, and the devices are in a few of them: a
- * manifest and a page or two are read of each, a thousand to a round trip, and nothing is read again. A space of which that is not enough
- * to tell counts as one that may hold some.
+ * Finds spaces that may hold some devices of a slot. There may be a hundred thousand audiences, of which few hold the devices: reads a
+ * manifest and a page or two of each, a thousand per round trip, and never twice. An undecided space counts as a holder.
  */
 import { inGroups, within } from '../runtime/in-groups.ts';
 import { inParallel } from '../runtime/in-parallel.ts';
@@ -12,7 +11,7 @@ import { choosePages, type LoadedLevel, partOf, type ReadDeps } from './read-reg
 import { levelId } from './regions.ts';
 
 const SPACES_AT_ONCE = 1_000;
-/** So that the server reads for some while others are searched. */
+/** The server reads for one group while others are searched. */
 const GROUPS_AT_ONCE = 3;
 
 export async function findHolders(
@@ -22,8 +21,8 @@ export async function findHolders(
 ): Promise<string[]> {
   const holders: string[] = [];
   const groups = [...inGroups(spaces, within({ count: SPACES_AT_ONCE }))];
-  await inParallel(groups, GROUPS_AT_ONCE, async (some) => {
-    const manifests = await deps.manifests.regionsOf(some, slot);
+  await inParallel(groups, GROUPS_AT_ONCE, async (group) => {
+    const manifests = await deps.manifests.regionsOf(group, slot);
     const may = await Promise.all(manifests.map((manifest) => mayHold(deps, manifest, devices)));
     holders.push(...manifests.filter((_, n) => may[n]).map(({ space }) => space));
   });
@@ -53,7 +52,7 @@ async function mayHold(
 
 function isHeldIn(deps: ReadDeps, wanted: Devices, loaded: LoadedLevel, starts: number[]): boolean {
   const { level, pages } = loaded;
-  // Pages that hold nothing do not exist. Those of a level that was replaced do not either.
+  // Missing pages are either empty, or belong to a replaced level: then the space counts as a holder.
   const read = new Set(pages.map(({ start }) => start));
   let isHeld = starts.filter((start) => read.has(start)).length < Math.min(starts.length, level.pages);
   const onDevice = () => {

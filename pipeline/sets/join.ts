@@ -1,4 +1,4 @@
-/** Finds wanted devices in the pages of a region: a merge join, or a plain search for a few. */
+/** Finds wanted devices in the pages of a region: a merge join, or a linear search for a few devices. */
 import type { DeviceHash } from '../formats/device-hash.ts';
 import { addressOf, WORDS } from '../formats/identifier.ts';
 import { compareWords, type Devices, positionOf } from './devices.ts';
@@ -8,13 +8,13 @@ import type { LoadedLevel, LoadedRegion } from './read-regions.ts';
 import { pageSize } from './regions.ts';
 
 interface Hits {
-  /** The wanted device with this number is stored, at this place of a page. More than once, if it is in several levels. */
+  /** Wanted device `n` is stored at this place of a page. Called once per level that has it. */
   onDevice(n: number, page: StoredPage, place: number): void;
-  /** With each of its keys in that level. */
+  /** Called for each of the device's keys in that level. */
   onKey?: ((key: number) => void) | undefined;
 }
 
-/** For fewer wanted devices it does not pay to hash those of the page. */
+/** For fewer wanted devices, hashing the devices of a page does not pay. */
 const FEW = 4;
 
 export function joinRegion({ wanted, levels }: LoadedRegion, hits: Hits, hash: DeviceHash): void {
@@ -63,11 +63,11 @@ function joinPage(
   else mergeJoin(wanted, from, to, end, onHit, hash);
 }
 
-/** The identifiers of a page, aligned. Used again for each: an array for every page would cost more than the search. */
+/** Aligned copy of a page's identifiers. Reused: allocating an array per page would cost more than the search. */
 let words = new Uint32Array(1 << 12);
 let bytes = new Uint8Array(words.buffer);
 
-/** Gives the number of words. */
+/** Returns the number of words. */
 function copyWords({ reply, devices, devicesEnd }: StoredPage): number {
   const length = devicesEnd - devices;
   if (length > bytes.length) {

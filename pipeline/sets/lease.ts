@@ -1,14 +1,14 @@
 /**
- * The lease of an edit on its pages. A sweep removes pages that no manifest names when their edit is much older than a lease, so an edit
- * may name its pages only while it has the lease. It has it for an hour, and renews it while it makes progress: a large deletion takes
- * longer. A process that was suspended meanwhile finds that it has lost the lease, and starts over.
+ * The lease of an edit on its pages. The orphan sweep removes unreferenced pages of edits much older than a lease, so an edit may reference
+ * its pages only while it holds the lease. A lease lasts an hour and is renewed with progress, because a large deletion takes longer. A
+ * process that was suspended meanwhile has lost the lease and starts over.
  */
 import type { Pages } from './pages.ts';
 import { Raced } from './races.ts';
 import { renewalId } from './regions.ts';
 
 const LEASE_MS = 3_600_000;
-/** An edit of less than this writes no renewal. */
+/** Shorter edits write no renewal. */
 const RENEW_MS = LEASE_MS / 6;
 
 export function createLease(pages: Pick<Pages, 'renew'>, manifest: string, token: string, since: number) {
@@ -17,7 +17,7 @@ export function createLease(pages: Pick<Pages, 'renew'>, manifest: string, token
   return {
     hasEnded,
     isRenewed: () => begun > since,
-    /** To be called with each step of progress. */
+    /** Call it with each step of progress. */
     async renew(): Promise<void> {
       const now = Date.now();
       if (now - begun < RENEW_MS) return;

@@ -1,6 +1,6 @@
 /**
- * Suppresses devices that only their digests are known of. Such entries are in slots of their own, by the digest; those that came with a
- * device are in its slot, and to restore one by its digest all slots are looked into.
+ * Suppresses devices by digest only. Such entries are in a separate list, in the slot of the digest. Entries added with a device are in the
+ * device's slot, so restoring one by its digest searches all slots.
  */
 import { spaces } from '../../schemas/documents.ts';
 import { IDENTIFIER_BYTES, slotOfHash, WORDS } from '../formats/identifier.ts';
@@ -13,17 +13,17 @@ import { wordsOf } from './page-format.ts';
 import { Pairs, sortPairs } from './sort-pairs.ts';
 import { cutDigests } from './suppressions.ts';
 
-/** Who changes these entries: edits of one are in the order of their numbers. */
+/** Stands for a partner in the manifests of these entries: its edits are ordered by number. */
 const EDITOR = '*drop';
-/** Above the numbers of all jobs: requests change the same slots, and all jobs below the first unfinished one count as merged. */
+/** Above all job numbers: requests edit the same slots, and record there below which number all jobs have ended. */
 const FIRST_EDIT = 2 ** 40;
-/** One is prepared while MongoDB writes another. */
+/** One slot is prepared while MongoDB writes another. */
 const SLOTS_AT_ONCE = 2;
 
 export interface DigestEdit {
-  /** Larger than that of every edit before: an edit happens once. */
+  /** Greater than that of every earlier edit, so that an edit is applied once. */
   number: number;
-  /** What is kept beside each entry. */
+  /** Stored with each entry. */
   key: number;
 }
 
@@ -34,8 +34,8 @@ function targetOf(space: string, slot: number, { number }: Pick<DigestEdit, 'num
     slot,
     jobs: [{ job, partner: EDITOR }],
     endedBefore: 0,
-    // A request may not be acknowledged yet.
-    isOpen: (one) => one < FIRST_EDIT || one === job,
+    // Keep the changes of requests that are not acknowledged yet.
+    isOpen: (other) => other < FIRST_EDIT || other === job,
   };
 }
 
@@ -45,14 +45,14 @@ function bySlot({ hash }: Pick<EditDeps, 'hash'>, slots: number, digests: Uint8A
   const pairs = new Map<number, Pairs>();
   for (let n = 0; n < short.length / IDENTIFIER_BYTES; n++) {
     const slot = slotOfHash(hash(words, n * WORDS), slots);
-    const some = pairs.get(slot) ?? new Pairs();
-    pairs.set(slot, some);
-    some.add(short, n * IDENTIFIER_BYTES, 1, key, 0);
+    const own = pairs.get(slot) ?? new Pairs();
+    pairs.set(slot, own);
+    own.add(short, n * IDENTIFIER_BYTES, 1, key, 0);
   }
-  return new Map([...pairs].map(([slot, some]): [number, Devices] => [slot, sortPairs(some, hash).devices]));
+  return new Map([...pairs].map(([slot, own]): [number, Devices] => [slot, sortPairs(own, hash).devices]));
 }
 
-/** Digests of 32 bytes, one after the other. */
+/** `digests`: 32 bytes each, concatenated. */
 export async function listDigests(
   deps: EditDeps,
   slots: number,
@@ -66,7 +66,7 @@ export async function listDigests(
   });
 }
 
-/** Of entries that came with their devices, only what these requests have brought. */
+/** Removes entries. Those added with a device are removed only if one of these requests added them. */
 export async function unlistDigests(
   deps: EditDeps,
   slots: number,

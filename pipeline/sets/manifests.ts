@@ -1,4 +1,4 @@
-/** Manifest documents: read together, and replaced together with a compare-and-set on each one's version. */
+/** Manifest documents: read in groups, and replaced in groups by a compare-and-set on each version. */
 import { type AnyBulkWriteOperation, type Db, MongoBulkWriteError } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { ManifestDocument } from '../../schemas/stage-documents.ts';
@@ -7,16 +7,16 @@ import { setPoint } from './fault-points.ts';
 import { type PlacementReader, requireSamePlacement } from './placement.ts';
 import { wholeSlot } from './regions.ts';
 
-/** Version 0: there is no document yet. */
+/** Version 0: no document yet. */
 export type Manifest = ManifestDocument;
 export type Manifests = ReturnType<typeof createManifests>;
-/** Where the devices are. */
+/** The part of a manifest that locates devices. */
 export type ManifestRegions = Pick<Manifest, '_id' | 'space' | 'regions' | 'erasing' | 'placement'>;
 
-/** Of a compare-and-set. One that may have landed must not be undone: `unknown` is not `lost`. */
+/** Outcome of a compare-and-set. One that may have landed must not be undone, so `unknown` is not `lost`. */
 export type Outcome = 'landed' | 'lost' | 'unknown';
 
-/** How many updates matched their version, and which inserts found a document. */
+/** The number of updates that matched their version, and the inserts that found a document. */
 interface Written {
   matched: number;
   refused: Set<number>;
@@ -28,8 +28,8 @@ export const manifestId = (space: string, slot: number) => `${space}#${slot}`;
 export const spaceOf = (manifest: string) => manifest.slice(0, manifest.lastIndexOf('#'));
 
 export function createManifests(db: Db, placementOf: PlacementReader) {
-  // From the primary and majority-committed: a device that only seems to be stored, because a write is about to be rolled back or a
-  // deletion has not arrived, would be lost for good.
+  // Majority reads from the primary: a device that only seems to be stored, because a write may be rolled back or a deletion has not
+  // arrived, would be lost for good.
   const collection = db.collection<ManifestDocument>(collections.manifests, {
     readConcern: 'majority',
     readPreference: 'primary',
@@ -47,7 +47,7 @@ export function createManifests(db: Db, placementOf: PlacementReader) {
     return wanted.map(({ space, slot }, i) => found.get(ids[i]!) ?? absent(space, slot, placement));
   });
 
-  /** Of those that exist, in any order. */
+  /** Manifests that exist, in any order. */
   async function regionsOf(wanted: string[], slot: number): Promise<ManifestRegions[]> {
     const { id: placement } = await placementOf();
     const ids = wanted.map((space) => manifestId(space, slot));
@@ -68,7 +68,7 @@ export function createManifests(db: Db, placementOf: PlacementReader) {
       if (!(error instanceof MongoBulkWriteError)) throw error;
       const errors = Array.isArray(error.writeErrors) ? error.writeErrors : [error.writeErrors];
       const onlyDuplicates = errors.length > 0 && errors.every(({ code }) => code === DUPLICATE_KEY);
-      // A write that is not on a majority of members may yet be undone: no answer can be given.
+      // Without majority acknowledgement the write may be rolled back: the outcome is unknown.
       if (!onlyDuplicates || error.result.getWriteConcernError()) throw error;
       return { matched: error.result.matchedCount, refused: new Set(errors.map(({ index }) => index)) };
     }
@@ -79,7 +79,7 @@ export function createManifests(db: Db, placementOf: PlacementReader) {
     const ofInsert = (i: number): Outcome => (refused.has(i) ? 'lost' : 'landed');
     if (matched === updates) return next.map((_, i) => ofInsert(i));
     if (matched === 0) return next.map(({ version }, i) => (version === 0 ? ofInsert(i) : 'lost'));
-    // The server reports how many updates matched their version, not which. Rare, so the documents are read again.
+    // The server reports how many updates matched, not which. Rare: read the documents again.
     const stored = await Promise.all(next.map(read));
     return next.map((manifest, i) =>
       manifest.version === 0 ? ofInsert(i) : outcomeOf(stored[i]!, manifest),
@@ -91,7 +91,7 @@ export function createManifests(db: Db, placementOf: PlacementReader) {
     read,
     regionsOf,
 
-    /** A compare-and-set of each: the manifest becomes the next version of the one that it was made from, or stays as it is. */
+    /** Compare-and-set: replaces each manifest by its next version if it has not changed since it was read. */
     replace: groupCommit(async (next: Manifest[]): Promise<Outcome[]> => {
       const written = await bulkWrite(next.map(toWrite));
       setPoint('sink:before-outcome');
@@ -122,13 +122,13 @@ function toWrite({ _id, version, ...rest }: Manifest): AnyBulkWriteOperation<Man
   return { replaceOne: { filter: { _id, version }, replacement: document } };
 }
 
-/** By what is stored after the write. Behind a later version, whether ours came before it is not known. */
+/** Derives the outcome from what is stored now. If there is a later version, it is unknown whether ours preceded it. */
 function outcomeOf(stored: Manifest, wanted: Manifest): Outcome {
   if (isSuccessor(stored, wanted)) return 'landed';
   return stored.version > wanted.version + 1 ? 'unknown' : 'lost';
 }
 
-/** Whether what is stored is what we wanted to store: tokens are unique. */
+/** Whether our version is stored, which tokens identify. */
 function isSuccessor(stored: Manifest, wanted: Manifest): boolean {
   const tokensOf = ({ regions }: Manifest) =>
     regions.flatMap(({ levels }) => levels.map(({ token }) => token)).join();

@@ -1,6 +1,6 @@
 /**
- * Finds the devices that a list of digests means: one pass over everything stored, in bounded memory. What was merged before the pass
- * started is found, whoever writes meanwhile; so whoever wants no later devices keeps them out first.
+ * Finds the stored devices of a list of digests in one pass over all spaces, in bounded memory. Finds everything merged before the pass
+ * started, despite concurrent writes; to exclude later devices, suppress them first.
  */
 import { DIGEST_BYTES, digestsOf } from '../formats/device-digest.ts';
 import { type DigestTable, digestWords } from '../formats/digest-table.ts';
@@ -8,22 +8,22 @@ import { IDENTIFIER_BYTES } from '../formats/identifier.ts';
 import { inParallel } from '../runtime/in-parallel.ts';
 import { type LoadedRegion, type ReadDeps, readSlot } from './read-regions.ts';
 
-/** Slots that are read at a time: most are small, and then their manifests and pages are read together. */
+/** Slots read concurrently: most are small, so their manifests and pages share round trips. */
 const SLOTS_AT_ONCE = 8;
 const MANIFESTS_AT_ONCE = 1_000;
 /** The marketplace and audiences: other spaces hold digests. */
 const DEVICES = /^(m$|a)/;
-/** Devices that are digested at a time: their digests stay in the cache. */
+/** Devices hashed at a time, so that their digests stay in the CPU cache. */
 const DIGESTED = 4_096;
 
 export interface Matching {
-  /** A wanted device, as often as it is stored. `device` is valid during the call only. */
+  /** Called for each occurrence of a wanted device. `device` is valid only during the call. */
   onMatch(device: Uint8Array, wanted: number): void;
-  /** After each part: what was matched can be used, and the pass goes on afterwards. */
+  /** Called after each part: its matches are complete, and the pass waits. */
   onPart?(read: number, of: number): Promise<void> | void;
 }
 
-/** The devices of the pages, digested in groups. */
+/** Hashes the devices of pages in groups. */
 function createMatcher(wanted: DigestTable, onMatch: Matching['onMatch']) {
   const digests = new Uint8Array(DIGESTED * DIGEST_BYTES);
   const words = digestWords(digests);
@@ -41,10 +41,10 @@ function createMatcher(wanted: DigestTable, onMatch: Matching['onMatch']) {
     flush,
     add(bytes: Uint8Array): void {
       for (let from = 0; from < bytes.length; ) {
-        const some = Math.min(bytes.length - from, (DIGESTED - held) * IDENTIFIER_BYTES);
-        devices.set(bytes.subarray(from, from + some), held * IDENTIFIER_BYTES);
-        held += some / IDENTIFIER_BYTES;
-        from += some;
+        const length = Math.min(bytes.length - from, (DIGESTED - held) * IDENTIFIER_BYTES);
+        devices.set(bytes.subarray(from, from + length), held * IDENTIFIER_BYTES);
+        held += length / IDENTIFIER_BYTES;
+        from += length;
         if (held === DIGESTED) flush();
       }
     },
@@ -71,7 +71,7 @@ export async function matchDigests(
         matcher.add(reply.subarray(devices, devicesEnd));
         read += (devicesEnd - devices) / IDENTIFIER_BYTES;
       }
-    // Everything of the part is matched before anyone uses it.
+    // Match the rest of the part before reporting it.
     matcher.flush();
     await onPart?.(read, total.devices);
   };

@@ -1,4 +1,4 @@
-/** Adds devices with their keys to a slot of a space: costs what they change. */
+/** Adds devices with their keys to a slot of a space. The cost depends on the size of the change. */
 import type { PageDocument, RegionEntry } from '../../schemas/stage-documents.ts';
 import { countKeys } from './count-keys.ts';
 import { countStored, type Found } from './count-stored.ts';
@@ -9,32 +9,32 @@ import { type Chosen, devicesOf, groupsOf, type LoadedRegion, loadRegion } from 
 import { levelsToKeep, withChance } from './regions.ts';
 
 export interface Merge extends SlotTarget {
-  /** The space whose devices count as matches of those that are new. */
+  /** The space in which new devices count as matches. */
   matchIn?: string | undefined;
-  /** What was found there before. */
+  /** What a look-ahead found there. */
   found?: Promise<Found | undefined> | undefined;
 }
 
-/** `parts` gives the devices, in parts that follow each other by address, as often as it is asked. */
+/** `parts` can be called repeatedly and yields the devices in parts, in address order. */
 export function mergeDevices(
   deps: EditDeps,
   target: Merge,
   parts: () => AsyncIterable<Devices>,
 ): Promise<Edited> {
   const matchIn = target.matchIn === undefined ? undefined : { space: target.matchIn, slot: target.slot };
-  // Read together with the manifest to change: it changes with jobs before and behind this one, and not meanwhile.
+  // Read together with the manifest to change: only jobs before and after this one change it.
   const from = matchIn && deps.manifests.read(matchIn);
   from?.catch(() => {});
   return editSlot(deps, target, async (edit) => {
     for await (const devices of parts()) {
-      // What the part before has written may be read again.
+      // The next part may read what this one wrote.
       await edit.flush();
       for (const group of groupsOf(edit.regions(), devices)) {
         const loaded = await Promise.all(group.map((chosen) => loadFor(deps, edit, chosen)));
         const added: Devices[] = [];
-        for (const one of loaded) {
+        for (const each of loaded) {
           await edit.renew();
-          added.push(await addTo(deps, edit, one));
+          added.push(await addTo(deps, edit, each));
         }
         const all = concatenate(added);
         edit.change.devices += all.count;
@@ -47,7 +47,7 @@ export function mergeDevices(
 }
 
 interface Loaded extends LoadedRegion {
-  /** How many levels may stay as they are, if all devices are new; the others are loaded whole. */
+  /** Number of levels that stay unchanged if all devices are new; the others are loaded whole. */
   keep: number;
   ratio: number;
 }
@@ -58,14 +58,14 @@ async function loadFor(deps: EditDeps, { manifest }: SlotEdit, [region, wanted]:
   return { ...(await loadRegion(deps, manifest, region, wanted, { whole: keep })), keep, ratio };
 }
 
-/** Gives the devices that are new. */
+/** Returns the new devices. */
 async function addTo(deps: EditDeps, edit: SlotEdit, loaded: Loaded): Promise<Devices> {
   const { region, levels, ratio } = loaded;
   const fresh = findFresh(loaded, deps.hash);
   if (fresh.devices.count === 0) return fresh.added;
   countKeys(fresh.devices.keys, edit.change.pairs);
 
-  // More may stay, because less is new than was wanted.
+  // More levels may stay if not all devices are new.
   const keep = Math.max(loaded.keep, levelsToKeep(region, sizeOf(fresh.devices), ratio));
   const rest = merge([devicesOf(levels.slice(keep), deps.hash), fresh.devices]);
   const laidOut = keep > 0 ? edit.layOut.asLevel(rest, region) : undefined;
@@ -80,16 +80,16 @@ async function addTo(deps: EditDeps, edit: SlotEdit, loaded: Loaded): Promise<De
   return fresh.added;
 }
 
-/** Writes regions, and puts them in the place of the one that they were made from. */
+/** Writes the new regions and replaces the old one in the manifest. */
 export async function put(
   edit: SlotEdit,
   region: RegionEntry,
   laidOut: Iterable<[RegionEntry, PageDocument[]]>,
 ): Promise<void> {
   const regions: RegionEntry[] = [];
-  for (const [one, pages] of laidOut) {
+  for (const [entry, pages] of laidOut) {
     await edit.write(pages);
-    regions.push(one);
+    regions.push(entry);
   }
   edit.replace(region, regions);
 }

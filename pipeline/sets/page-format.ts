@@ -1,6 +1,6 @@
 /**
- * Devices as a page or a run holds them: 16 bytes each, and their keys. A key is a varint of twice the difference to the one before it,
- * plus one if another follows; a device without a key is a zero. No keys at all: no byte.
+ * Encoding of devices in a page: 16 bytes each, and their keys. A key is a varint of twice the difference to the previous key, plus one if
+ * another key follows; a device without a key is a zero. If no device has a key, there are no key bytes.
  */
 import type { DeviceHash } from '../formats/device-hash.ts';
 import { WORDS } from '../formats/identifier.ts';
@@ -14,10 +14,10 @@ interface Encoded {
 const MAX_VARINT = 5;
 const NONE = new Uint8Array(0);
 
-/** Used again for each page, and copied from. */
+/** Reused for every page; results are copied. */
 let scratch = new Uint8Array(1 << 16);
 
-/** Those from the one up to, without, the other. */
+/** Encodes devices `from` to `to`, exclusive. */
 export function encode(sorted: Devices, from = 0, to = sorted.count): Encoded {
   const { words, ends, keys } = sorted;
   const devices = new Uint8Array(words.buffer, words.byteOffset + from * 16, (to - from) * 16);
@@ -54,11 +54,11 @@ export const encodeKeys = (keys: number[]): Uint8Array =>
     keys: Uint32Array.from(keys),
   }).keys;
 
-/** Reads the lists of keys one after the other. */
+/** Reads the key lists of devices sequentially. */
 export function createKeyReader(bytes: Uint8Array, from = 0, to = bytes.length) {
   let at = from;
   return {
-    /** Where those of the next device begin. */
+    /** Offset of the next device's keys. */
     position: (): number => at,
     /** The keys of the next device. */
     next(onKey?: (key: number) => void): void {
@@ -81,7 +81,7 @@ export function createKeyReader(bytes: Uint8Array, from = 0, to = bytes.length) 
     },
     skip(devices: number): void {
       if (from === to) return;
-      // The list's end is told by the lowest bit of each number's first byte.
+      // The lowest bit of a number's first byte is 0 at the end of a list.
       while (devices > 0) {
         if ((bytes[at]! & 1) === 0) devices--;
         while (bytes[at++]! >= 0x80);
@@ -90,7 +90,7 @@ export function createKeyReader(bytes: Uint8Array, from = 0, to = bytes.length) 
   };
 }
 
-/** The words of the devices, aligned: a document's bytes are not. */
+/** Copies devices into aligned words, because a document's bytes are not aligned. */
 export function wordsOf(devices: Uint8Array): Uint32Array {
   const words = new Uint32Array(devices.length / 4);
   new Uint8Array(words.buffer).set(devices);
@@ -101,7 +101,7 @@ export function decode({ devices, keys: bytes }: Encoded, hash: DeviceHash): Dev
   const words = wordsOf(devices);
   const count = words.length / WORDS;
   const ends = new Uint32Array(count);
-  // A key takes a byte at least.
+  // A key takes at least one byte.
   const keys = new Uint32Array(bytes.length);
   const reader = createKeyReader(bytes);
   let end = 0;

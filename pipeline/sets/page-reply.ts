@@ -1,23 +1,23 @@
 /**
- * Pages where they lie in a reply of the server. There may be ten thousand of them in a look-up: making objects of the documents, and
- * collecting these as garbage, takes several times as long as finding the pages.
+ * Views of pages in the raw reply of the server. A look-up may read ten thousand pages: deserializing the documents and collecting the
+ * garbage would take several times as long as finding the pages.
  */
 import { BSON } from 'mongodb';
 import { ADDRESS_DIGITS } from './regions.ts';
 
 export interface StoredPage {
-  /** Its id without the address. */
+  /** The page's id without the address. */
   level: string;
-  /** The first address of its part. */
+  /** The first address of the page. */
   start: number;
-  /** Of many pages. */
+  /** Shared by many pages. */
   reply: Buffer;
-  /** Where the identifiers begin and end, and the keys. */
+  /** Offsets of the identifiers and the keys. */
   devices: number;
   devicesEnd: number;
   keys: number;
   keysEnd: number;
-  /** How often it was changed. */
+  /** Version of the page. */
   changes: number;
 }
 
@@ -29,19 +29,19 @@ const UNDERSCORE = 0x5f;
 const D = 0x64;
 const K = 0x6b;
 const V = 0x76;
-/** Up to the bytes of `_id`, of `d` and `k`, and of `v`: a type, the name with a zero behind it, a length, a subtype. */
+/** Bytes before the value of `_id`, of `d` and `k`, and of `v`: type, zero-terminated name, length, subtype. */
 const ID_HEAD = 9;
 const HEAD = 8;
 const NUMBER_HEAD = 3;
 const FIRST_BATCH = Buffer.from('firstBatch');
 const ID = Buffer.from('id');
 
-/** The pages of a command's reply, in their order; `cursor` is that field of the reply, in BSON. */
+/** The pages of a command's reply, in order; `cursor` is that field of the reply, in BSON. */
 export function pagesIn(cursor: Buffer): StoredPage[] {
   const pages: StoredPage[] = [];
   let at = batchIn(cursor);
   for (let before: StoredPage | undefined; cursor[at] === OBJECT; ) {
-    // The name of an array's element is its number.
+    // Skip the name of the array element, which is its index.
     while (cursor[at++] !== 0);
     const page = pageAt(cursor, at, before);
     pages.push(page);
@@ -51,12 +51,12 @@ export function pagesIn(cursor: Buffer): StoredPage[] {
   return pages;
 }
 
-/** The cursor that the server keeps open for what did not fit into this reply; 0 if the reply is complete. */
+/** The open cursor if not everything fit into this reply; 0 if the reply is complete. */
 export const openCursorIn = (cursor: Buffer): bigint => cursor.readBigInt64LE(fieldIn(cursor, ID));
 
 const batchIn = (cursor: Buffer): number => fieldIn(cursor, FIRST_BATCH) + 4;
 
-/** Where the value of a field begins. */
+/** Offset of a field's value. */
 function fieldIn(cursor: Buffer, field: Buffer): number {
   for (const [, name, nameLength, at] of BSON.onDemand.parseToElements(cursor))
     if (field.equals(cursor.subarray(name, name + nameLength))) return at;
@@ -96,7 +96,7 @@ function pageAt(reply: Buffer, document: number, before: StoredPage | undefined)
 
 function isText(bytes: Buffer, from: number, to: number, text: string | undefined): boolean {
   if (text?.length !== to - from) return false;
-  // They differ at the end, if they do.
+  // Backwards, because different ids differ at the end.
   for (let i = to - from - 1; i >= 0; i--) if (bytes[from + i] !== text.charCodeAt(i)) return false;
   return true;
 }

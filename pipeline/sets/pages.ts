@@ -1,4 +1,4 @@
-/** Page documents: read many to a round trip, changed only by an erasure, removed when no manifest names them. */
+/** Page documents: read in bulk, changed only by an erasure, removed when no manifest references them. */
 import { type Db, type Filter, Long } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { PageDocument, RenewalDocument } from '../../schemas/stage-documents.ts';
@@ -10,22 +10,22 @@ import { documentBytes, type IdRange, pageId } from './regions.ts';
 /** The driver copies what it inserts about three times. */
 const INSERT_BYTES = 4 << 20;
 const INSERT_AT_ONCE = 10_000;
-/** Few enough that the server looks for the next ones while the last ones are searched. */
+/** Small enough that the server reads the next pages while the last ones are searched. */
 const READ_AT_ONCE = 1_000;
 const READS_IN_FLIGHT = 2;
 const REPLY_DOCUMENTS = 100_000;
-/** Levels of up to a thousand pages each, and pages: a command that removes them ends long before the socket timeout. */
+/** Limits per command: ranges are levels of up to a thousand pages. Such a removal ends long before the socket timeout. */
 const REMOVE_RANGES = 200;
 const REMOVE_AT_ONCE = 5_000;
 const CHANGE_AT_ONCE = 1_000;
 
-/** Pages of one level, by their first addresses, ascending. */
+/** Pages of one level by first address, ascending. */
 interface WantedPages {
   level: string;
   starts: readonly number[];
 }
 
-/** What a page becomes. */
+/** The new contents of a page. */
 export interface PageChange {
   page: StoredPage;
   d: Uint8Array;
@@ -40,7 +40,7 @@ export function createPages(db: Db) {
     readPreference: 'primary',
   });
 
-  /** In the order of ids. */
+  /** Ordered by id. */
   async function find(ids: { $in: string[] } | { $gte: string; $lte: string }): Promise<StoredPage[]> {
     const found: StoredPage[] = [];
     for (let filter: Filter<PageDocument> = { _id: ids }; ; ) {
@@ -55,7 +55,7 @@ export function createPages(db: Db) {
       for (const page of pagesIn(cursor)) found.push(page);
       const open = openCursorIn(cursor);
       if (open === 0n) return found;
-      // The server has cut the reply at 16 MB. What follows is read by its ids, so its cursor is not needed.
+      // The server cut the reply at 16 MB. The rest is read by id, so the cursor is not needed.
       await db.command({ killCursors: collections.pages, cursors: [Long.fromBigInt(open)] }).catch(() => {});
       const last = found.at(-1)!;
       filter = { _id: { ...ids, $gt: pageId(last.level, last.start) } };
@@ -65,12 +65,12 @@ export function createPages(db: Db) {
   return {
     collection,
 
-    /** Those that exist, in their order. Of a level that several ask for, each may be given the pages of all. */
+    /** Returns the pages that exist, in order. If several callers want pages of the same level, each may get all of them. */
     read: groupCommit(
       async (wanted: WantedPages[]): Promise<StoredPage[][]> => {
         const ids = wanted.flatMap(({ level, starts }) => starts.map((start) => pageId(level, start)));
         const byLevel = new Map<string, StoredPage[]>(wanted.map(({ level }) => [level, []]));
-        // More than fit into a group are all of one level.
+        // Only a single level exceeds READ_AT_ONCE.
         for (let from = 0; from < ids.length; from += READ_AT_ONCE)
           for (const page of await find({ $in: ids.slice(from, from + READ_AT_ONCE) }))
             byLevel.get(page.level)!.push(page);
@@ -93,7 +93,7 @@ export function createPages(db: Db) {
       { inFlight: 2, howMany: (waiting) => fitting(waiting, INSERT_BYTES, bytesOf) },
     ),
 
-    /** Replaces the contents of pages that are still as they were read. Says whether all of them were. */
+    /** Compare-and-set of page contents. True if no page had changed since it was read. */
     async change(changes: PageChange[]): Promise<boolean> {
       const updates = changes.map(({ page: { level, start, changes: v }, d, k }) => ({
         replaceOne: {
@@ -102,8 +102,8 @@ export function createPages(db: Db) {
         },
       }));
       let matched = 0;
-      for (const some of inGroups(updates, within({ count: CHANGE_AT_ONCE })))
-        matched += (await collection.bulkWrite(some, { ordered: false })).matchedCount;
+      for (const group of inGroups(updates, within({ count: CHANGE_AT_ONCE })))
+        matched += (await collection.bulkWrite(group, { ordered: false })).matchedCount;
       return matched === changes.length;
     },
 
@@ -112,16 +112,16 @@ export function createPages(db: Db) {
       await renewals.updateOne({ _id }, { $set: { renewedAt } }, { upsert: true });
     },
 
-    /** Ranges of a level or so each. A deletion of keys replaces all levels of a slot, thousands of them. */
+    /** Removes ranges of about a level each. A deletion of keys replaces all levels of a slot, thousands of them. */
     remove: groupCommit(async (groups: IdRange[][]): Promise<undefined> => {
       const deletions = groups.flat().map(({ from, to }) => ({
         deleteMany: { filter: { _id: { $gte: from, $lte: to } } },
       }));
-      for (const some of inGroups(deletions, within({ count: REMOVE_RANGES })))
-        await collection.bulkWrite(some, { ordered: false });
+      for (const group of inGroups(deletions, within({ count: REMOVE_RANGES })))
+        await collection.bulkWrite(group, { ordered: false });
     }),
 
-    /** A range of any number of pages, in steps. */
+    /** Removes a range of any size, in steps. */
     async removeAll({ from, to }: IdRange, signal?: AbortSignal): Promise<void> {
       for (let start = from; ; ) {
         signal?.throwIfAborted();
@@ -138,7 +138,7 @@ export function createPages(db: Db) {
   };
 }
 
-/** How many of those that wait make a group of this size. */
+/** How many waiting calls fit into a group of this size. */
 function fitting<T>(waiting: readonly { item: T }[], most: number, sizeOf: (item: T) => number): number {
   let sum = 0;
   let count = 0;

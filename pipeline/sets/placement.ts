@@ -1,7 +1,7 @@
 /**
- * Where devices are: slots and addresses come from a hash that is keyed with a secret of the installation. The first process that needs
- * the key makes it. It is stored beside the devices, so that a backup has both, it never changes, and every manifest says which key its
- * devices were placed by. With another key they would be looked for where they are not, so nothing is read or written then.
+ * Placement: slots and addresses come from a hash keyed with a secret of the installation. The first process that needs the key creates it.
+ * It is stored with the devices, so that a backup has both, and never changes. Every manifest records the key that its devices were placed
+ * by: with another key look-ups would miss, so nothing is read or written then.
  */
 import { createHash } from 'node:crypto';
 import { Binary, type Db } from 'mongodb';
@@ -11,7 +11,7 @@ import { createDeviceHash, type DeviceHash, newKey } from '../formats/device-has
 import { StartRefused } from '../runtime/errors.ts';
 
 export interface Placement {
-  /** Tells keys apart. */
+  /** Identifies the key. */
   id: string;
   hash: DeviceHash;
 }
@@ -23,7 +23,7 @@ export function placementBy(key: Uint8Array): Placement {
   return { id, hash: createDeviceHash(key) };
 }
 
-/** Reads the key once. What fails is tried again with the next call. */
+/** Reads the key once. A failed read is repeated by the next call. */
 export function createPlacementReader(db: Db): PlacementReader {
   let reading: Promise<Placement> | undefined;
   return () => {
@@ -38,11 +38,11 @@ export function createPlacementReader(db: Db): PlacementReader {
 const certain = { readConcern: 'majority', readPreference: 'primary' } as const;
 const keysIn = (db: Db) => db.collection<PlacementDocument>(collections.placement, certain);
 
-/** Undefined before the first start. Refused if devices are stored without their key, or with another. */
+/** Undefined before the first start. Throws if devices are stored without their key or with another. */
 export async function storedPlacement(db: Db): Promise<Placement | undefined> {
   const manifests = db.collection<ManifestDocument>(collections.manifests, certain);
   const first = { sort: { _id: 1 } } as const;
-  // Before the key: it is stored before any device.
+  // Read before the key, because the key is stored before any device.
   const manifest = await manifests.findOne({}, { ...first, projection: { placement: 1 } });
   const spill = await db
     .collection(collections.spills, certain)
@@ -50,7 +50,7 @@ export async function storedPlacement(db: Db): Promise<Placement | undefined> {
   const stored = await keysIn(db).findOne({ _id: 'key' });
   if (!stored && (manifest || spill))
     throw new StartRefused(
-      `HEADRACE_MONGO_DATABASE: ${db.databaseName} holds devices, and not the key that they were placed by (collection ` +
+      `HEADRACE_MONGO_DATABASE: ${db.databaseName} holds devices, but not the key that they were placed by (collection ` +
         `${collections.placement}): restore all collections from one backup`,
     );
   if (!stored) return undefined;
@@ -69,7 +69,7 @@ async function readPlacement(db: Db): Promise<Placement> {
     await keysIn(db)
       .updateOne({ _id: 'key' }, { $setOnInsert: document }, { upsert: true })
       .catch((error: { code?: unknown }) => {
-        // Another process was faster. What it stored shows when a majority of members has it.
+        // Another process was faster. Its key is visible once a majority has it.
         if (error.code !== DUPLICATE_KEY) throw error;
       });
   }
@@ -78,7 +78,7 @@ async function readPlacement(db: Db): Promise<Placement> {
 export function requireSamePlacement(db: Db, own: string, stored: string): void {
   if (own === stored) return;
   throw new StartRefused(
-    `HEADRACE_MONGO_DATABASE: ${db.databaseName} holds devices that were placed by the key ${stored}, and the collection ` +
+    `HEADRACE_MONGO_DATABASE: ${db.databaseName} holds devices that were placed by the key ${stored}, but the collection ` +
       `${collections.placement} has the key ${own}: restore all collections from one backup`,
   );
 }

@@ -1,10 +1,10 @@
-/** Another writer has changed what is being read or changed. */
+/** Conflicts with concurrent writers. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A page named by the manifest is gone: another writer has replaced it. */
+/** A page in the manifest is gone: another writer has replaced it. */
 export class Raced extends Error {}
 
-/** Other writers were faster in every attempt. */
+/** Every compare-and-set lost against another writer. */
 export class ContendedError extends Error {
   readonly code = 'contended';
   readonly retriable = true;
@@ -18,7 +18,7 @@ export class ContendedError extends Error {
 const ATTEMPTS = 30;
 const MAX_WAIT_MS = 200;
 
-/** What beat us may not be visible to majority reads yet; and two that collide should not do so in step. */
+/** Backoff with jitter. The write that won may not be visible to majority reads yet, and two writers should not collide in lockstep. */
 export async function waitAfterLoss(attempt: number, manifest: string): Promise<void> {
   if (attempt === ATTEMPTS) throw new ContendedError(manifest);
   await sleep(Math.random() * Math.min(2 ** attempt, MAX_WAIT_MS));

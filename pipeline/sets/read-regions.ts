@@ -1,6 +1,6 @@
 /**
- * Reads regions of a slot with the pages that hold their devices: all of them, or those that may hold some wanted ones. A reader beside
- * a writer asks for the manifest again behind each group: what it still names was not removed meanwhile.
+ * Reads regions of a slot with all their pages, or with the pages that may hold wanted devices. A reader concurrent to writers reads the
+ * manifest again after each group: levels that it still references were not removed meanwhile.
  */
 import type { LevelEntry, RegionEntry } from '../../schemas/stage-documents.ts';
 import type { DeviceHash } from '../formats/device-hash.ts';
@@ -15,13 +15,13 @@ import { isBehind, levelId, pageOf, pageSize, pagesOf, rangeIn } from './regions
 
 export interface LoadedLevel {
   level: LevelEntry;
-  /** In their order. */
+  /** In order. */
   pages: StoredPage[];
 }
 
 export interface LoadedRegion {
   region: RegionEntry;
-  /** The wanted devices in it. */
+  /** The wanted devices of the region. */
   wanted: Devices | undefined;
   levels: LoadedLevel[];
 }
@@ -32,14 +32,14 @@ export interface ReadDeps {
   hash: DeviceHash;
 }
 
-/** Far enough below the server's 16 MB for one reply that a group is a round trip or two. */
+/** Well below the server's reply limit of 16 MB, so that a group takes one or two round trips. */
 const GROUP_BYTES = 4 << 20;
-/** Of a level of so few pages, all are asked for by their ids: together with those of other levels and slots. */
+/** All pages of a level this small are read by id, together with those of other levels and slots. */
 const FEW_PAGES = 16;
-/** From this share of a level's pages on, all of them are read, in their order. */
+/** If more than this share of a level's pages is wanted, the whole level is scanned. */
 const SCAN_SHARE = 1 / 3;
 
-/** The pages that may hold some of the devices; undefined: most of them. */
+/** The pages that may hold some of the devices; undefined if these are most pages. */
 function pagesFor(level: LevelEntry, bits: number, wanted: Devices): number[] | undefined {
   if (level.numbered) return undefined;
   const most = 2 ** (level.pageBits - bits) * SCAN_SHARE;
@@ -63,9 +63,9 @@ export function partOf(devices: Devices, region: RegionEntry): Devices {
 }
 
 interface PageChoice {
-  /** Undefined: they are read as a range. */
+  /** Undefined: read as a range. */
   starts: number[] | undefined;
-  /** All of the level, and not only those that may hold some of the devices. */
+  /** All pages of the level, not only those that may hold wanted devices. */
   isWhole: boolean;
 }
 
@@ -91,11 +91,11 @@ async function loadLevel(
   return { level, pages: found };
 }
 
-/** Levels that need not be read, by their tokens. */
+/** Tokens of levels that need not be read. */
 type Known = { has(token: string): boolean };
 const nothingKnown: Known = new Set<string>();
 
-/** Where the wanted devices may be; of the levels from `whole` on, all of it. */
+/** Loads the pages that may hold wanted devices; levels from `whole` on completely. */
 export async function loadRegion(
   deps: ReadDeps,
   manifest: Manifest,
@@ -109,7 +109,7 @@ export async function loadRegion(
   return { region, wanted, levels: (await Promise.all(levels)).flat() };
 }
 
-/** About what is read of a region. */
+/** Approximate bytes to read of a region. */
 const readBytes = (region: RegionEntry, wanted: Devices | undefined): number =>
   region.levels.reduce((sum, { bytes, pageBits }) => {
     const share = wanted ? wanted.count / 2 ** (pageBits - region.bits) : 1;
@@ -118,7 +118,7 @@ const readBytes = (region: RegionEntry, wanted: Devices | undefined): number =>
 
 export type Chosen = [region: RegionEntry, wanted: Devices | undefined];
 
-/** Regions with something to read, in groups of a bounded size. */
+/** Groups of bounded size of the regions to read. */
 export function* groupsOf(regions: RegionEntry[], wanted: Devices | undefined): Generator<Chosen[]> {
   const chosen = regions
     .map((region): Chosen => [region, wanted && partOf(wanted, region)])
@@ -131,13 +131,13 @@ export function* groupsOf(regions: RegionEntry[], wanted: Devices | undefined): 
 
 interface ReadOptions {
   known?: Known | undefined;
-  /** Where to begin, if it has just been read. */
+  /** The manifest, if it has just been read. */
   from?: Promise<Manifest> | undefined;
 }
 
 /**
- * What a slot of a space holds now, whoever writes to it meanwhile: all of it, or what may hold the wanted devices. The next group is
- * read while the last one is used.
+ * A consistent read of a slot despite concurrent writers: all of it, or the pages that may hold wanted devices. Prefetches the next group
+ * while the last one is used.
  */
 export async function* readSlot(
   deps: ReadDeps,
@@ -197,18 +197,18 @@ function startToLoad(
   return settled;
 }
 
-/** Whether everything that was read is still named. */
+/** Whether the manifest still references everything that was read. */
 function isUnchanged(loaded: LoadedRegion[], before: Manifest, now: Manifest): boolean {
   if (before.version === now.version) return true;
   const tokens = new Set(now.regions.flatMap(({ levels }) => levels.map(({ token }) => token)));
   return loaded.every(({ region }) => region.levels.every(({ token }) => tokens.has(token)));
 }
 
-/** All devices of levels that were loaded whole. */
+/** All devices of completely loaded levels. */
 export function devicesOf(levels: LoadedLevel[], hash: DeviceHash): Devices {
   const toDevices = ({ reply, devices, devicesEnd, keys, keysEnd }: StoredPage): Devices =>
     decode({ devices: reply.subarray(devices, devicesEnd), keys: reply.subarray(keys, keysEnd) }, hash);
-  // Numbered pages may share a device, with other keys.
+  // Numbered pages may share a device, with different keys.
   const parts = levels.flatMap(({ level, pages }) => {
     const devices = pages.map(toDevices);
     return level.numbered ? devices : [concatenate(devices)];

@@ -1,10 +1,10 @@
 /**
- * Where devices lie in a slot of a space. Regions are prefixes of the address that cover all of it. A region has levels, the largest
- * first: what a change brings is written as a small level behind the others, and levels are merged before they are many. A level has
- * pages by longer prefixes, so the page that may hold a device is computed and not looked up; one that holds nothing does not exist.
+ * The layout of devices in a slot of a space, an LSM tree. Regions are address prefixes that cover the slot. A region has levels, largest
+ * first: a change is written as a small level at the end, and compaction merges levels before there are many. A level has pages by longer
+ * prefixes, so the page that may hold a device is computed, not looked up; empty pages do not exist.
  *
- * The hash fills pages evenly. Whatever it does, no page is larger than its limit: a region is split down to a single address, and from
- * there on by identifier. The pages of a single address are numbered, and a look-up reads all those of its region.
+ * The hash fills pages evenly. In any case no page exceeds its limit: a region is split down to a single address, and beyond that by
+ * identifier. The pages of a single address are numbered, and a look-up reads all pages of such a region.
  */
 import type { LevelEntry, PageDocument, RegionEntry } from '../../schemas/stage-documents.ts';
 import { ADDRESS_BITS, WORDS } from '../formats/identifier.ts';
@@ -12,13 +12,13 @@ import { type Devices, firstKey, positionOf, positionOfDevice, sizeOf, slice } f
 import { encode } from './page-format.ts';
 
 export interface Layout {
-  /** What a page holds at most, on average. Small, because a look-up reads one page. */
+  /** Maximum average page size. Small, because a look-up reads one page. */
   pageBytes: number;
-  /** What a page holds at most, however devices and keys are distributed. Far below what a document may hold. */
+  /** Hard page size limit, however devices and keys are distributed. Far below the limit of a document. */
   maxPageBytes: number;
-  /** A region is split beyond this; it is what is rewritten at once, and held in memory. */
+  /** A larger region is split. A region is rewritten as a whole, in memory. */
   regionBytes: number;
-  /** A level is at least so many times as large as all behind it. */
+  /** A level is at least this many times as large as all smaller levels together. */
   levelRatio: number;
 }
 
@@ -29,24 +29,24 @@ export const defaultLayout: Layout = {
   levelRatio: 8,
 };
 
-/** A page with so many times the devices of others shows that its region is filled unevenly, and must be split. */
+/** A page with this many times the average devices shows that its region is uneven and must be split. */
 const UNEVEN = 8;
 const FEW_DEVICES = 64;
 
 export const wholeSlot: RegionEntry = { start: 0, bits: 0, levels: [] };
 
 export const endOf = ({ start, bits }: RegionEntry): number => start + 2 ** (ADDRESS_BITS - bits);
-/** What the ids of a level's pages begin with; behind it comes the first address of each. */
+/** Prefix of the ids of a level's pages, followed by the first address of each. */
 export const levelId = (manifest: string, { token }: LevelEntry) => `${manifest}:${token}:`;
 export const ADDRESS_DIGITS = ADDRESS_BITS / 4;
 const LAST_PAGE = 2 ** ADDRESS_BITS - 1;
 export const pageId = (level: string, start: number) =>
   level + start.toString(16).padStart(ADDRESS_DIGITS, '0');
 export const pageSize = ({ pageBits }: LevelEntry): number => 2 ** (ADDRESS_BITS - pageBits);
-/** The start of the page that an address belongs to. */
+/** First address of the page that holds an address. */
 export const pageOf = (level: LevelEntry, address: number): number => address - (address % pageSize(level));
 
-/** The devices of a region among others: from the first position up to, without, the second. */
+/** The positions of a region's devices, `to` exclusive. */
 export function rangeIn(devices: Devices, region: RegionEntry): [from: number, to: number] {
   const { start, from, to } = region;
   return [
@@ -55,7 +55,7 @@ export function rangeIn(devices: Devices, region: RegionEntry): [from: number, t
   ];
 }
 
-/** Whether a region begins where another ends, or behind it. Boundaries stay when regions are split. */
+/** Whether a region starts at or after the end of another. Splitting regions keeps their boundaries. */
 export function isBehind({ start, from = '' }: RegionEntry, other: RegionEntry): boolean {
   if (other.to === undefined) return start >= endOf(other);
   return start > other.start || (start === other.start && from >= other.to);
@@ -63,7 +63,7 @@ export function isBehind({ start, from = '' }: RegionEntry, other: RegionEntry):
 
 const WORD_DIGITS = 8;
 
-/** An identifier as text that sorts as identifiers do. */
+/** An identifier as text with the same sort order. */
 const textOf = ({ words }: Devices, n: number): string =>
   Array.from(words.subarray(n * WORDS, (n + 1) * WORDS), (word) =>
     word.toString(16).padStart(WORD_DIGITS, '0'),
@@ -74,7 +74,7 @@ const toWords = (text: string): Uint32Array =>
     Number.parseInt(text.slice(word * WORD_DIGITS, (word + 1) * WORD_DIGITS), 16),
   );
 
-/** Ids from the one up to, and with, the other. */
+/** Ids `from` to `to`, inclusive. */
 export interface IdRange {
   from: string;
   to: string;
@@ -86,18 +86,18 @@ export const pagesOf = (manifest: string, level: LevelEntry, region: RegionEntry
   to: pageId(levelId(manifest, level), level.numbered ? LAST_PAGE : endOf(region) - 1),
 });
 
-/** Stands before all pages that an edit has written, if its lease was renewed. */
+/** Id of the renewal of an edit's lease. It sorts before all pages of the edit. */
 export const renewalId = (manifest: string, token: string) => `${manifest}:${token}`;
 
-/** All documents that one merge has written. */
+/** All documents written by one edit. */
 export const writtenWith = (manifest: string, token: string): IdRange => ({
   from: `${manifest}:${token}`,
   to: `${manifest}:${token}~`,
 });
 
 /**
- * How many levels stay as they are when so much more comes; the others are merged with it. Regions grow alike, so each is merged a
- * little earlier or later than the others, by chance: never all of a slot at once.
+ * Compaction: how many levels stay unchanged when `added` bytes come; the others are merged with them. `ratio` is randomised, because
+ * regions grow alike and would otherwise all be compacted at once.
  */
 export function levelsToKeep({ levels }: RegionEntry, added: number, ratio: number): number {
   let behind = added;
@@ -116,7 +116,7 @@ interface LaidOut {
   pages: PageDocument[];
 }
 
-/** Makes the pages of new levels. A merge may rewrite a region more than once: each level has a token of its own. */
+/** Creates the pages of new levels. Each level has its own token, because a merge may rewrite a region more than once. */
 export function createLayOut(manifest: string, merge: string, layout: Layout) {
   let levels = 0;
   const newLevel = (pageBits: number): LevelEntry => ({
@@ -126,7 +126,7 @@ export function createLayOut(manifest: string, merge: string, layout: Layout) {
     bytes: 0,
   });
 
-  /** Undefined: it would be too uneven. */
+  /** Undefined if it would be too uneven. */
   function asLevel(devices: Devices, { bits }: RegionEntry): LaidOut | undefined {
     if (bits === ADDRESS_BITS) return asNumbered(devices);
     const wanted = Math.ceil(Math.log2(sizeOf(devices) / layout.pageBytes));
@@ -162,7 +162,7 @@ export function createLayOut(manifest: string, merge: string, layout: Layout) {
     return { level, pages };
   }
 
-  /** As one region, or as several if it would be too large or too uneven. */
+  /** One region, or several if it would be too large or too uneven. */
   function* asRegions(devices: Devices, region: RegionEntry): Generator<[RegionEntry, PageDocument[]]> {
     if (devices.count === 0) {
       yield [{ ...region, levels: [] }, []];
@@ -184,7 +184,7 @@ export function createLayOut(manifest: string, merge: string, layout: Layout) {
   return { asLevel, asRegions };
 }
 
-/** By the next bit of the address. */
+/** Splits a region by the next bit of the address. */
 function halve(devices: Devices, region: RegionEntry) {
   const bits = region.bits + 1;
   const middle = (region.start + endOf(region)) / 2;
@@ -195,18 +195,18 @@ function halve(devices: Devices, region: RegionEntry) {
   };
 }
 
-/** Of a single address: by identifier. */
+/** Splits a region of a single address by identifier. */
 function splitAddress(devices: Devices, region: RegionEntry) {
   const cut = devices.count >>> 1;
   const middle = textOf(devices, cut);
   return { cut, before: { ...region, to: middle }, behind: { ...region, from: middle } };
 }
 
-/** What a device and each of its keys take at most, encoded. */
+/** Maximum encoded size of a device and of each key. */
 const DEVICE_BYTES = 17;
 const KEY_BYTES = 5;
 
-/** Each fits into a page: some devices, or some of the keys of one. */
+/** Pieces that fit into a page: several devices, or some of the keys of one. */
 function* piecesOf(devices: Devices, maxBytes: number): Generator<Devices> {
   const bytesOf = (from: number, to: number) =>
     (to - from) * DEVICE_BYTES + (firstKey(devices, to) - firstKey(devices, from)) * KEY_BYTES;
@@ -219,9 +219,9 @@ function* piecesOf(devices: Devices, maxBytes: number): Generator<Devices> {
   }
 }
 
-function* cutKeys(device: Devices, most: number): Generator<Devices> {
-  for (let at = 0; at < device.keys.length; at += most) {
-    const keys = device.keys.subarray(at, at + most);
+function* cutKeys(device: Devices, max: number): Generator<Devices> {
+  for (let at = 0; at < device.keys.length; at += max) {
+    const keys = device.keys.subarray(at, at + max);
     yield { ...device, ends: Uint32Array.of(keys.length), keys };
   }
 }

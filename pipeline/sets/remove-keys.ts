@@ -1,6 +1,6 @@
 /**
- * Removes keys from all devices of a slot, and devices that have no key left: one pass, whatever the number of keys. The pages that held
- * them are gone when this resolves, even if whoever replaced them died before he had removed them.
+ * Removes keys from all devices of a slot, and devices without any key left, in one pass. When this resolves, the old pages are removed,
+ * even if an earlier process replaced them and died before removing them.
  */
 import { createWriter, type Devices, firstKey } from './devices.ts';
 import { type EditDeps, type Edited, editSlot, type SlotTarget } from './edit-slot.ts';
@@ -15,14 +15,14 @@ export async function removeKeys(
   const edited = await editSlot(deps, target, async (edit) => {
     for (const group of groupsOf(edit.regions(), undefined)) {
       const loaded = await Promise.all(group.map(([region]) => loadRegion(deps, edit.manifest, region)));
-      for (const one of loaded) {
+      for (const each of loaded) {
         await edit.renew();
-        const before = devicesOf(one.levels, deps.hash);
+        const before = devicesOf(each.levels, deps.hash);
         const { kept, changed } = without(before, keys, edit.change.pairs);
         if (changed === 0) continue;
         edit.change.devices += changed;
         edit.total -= before.count - kept.count;
-        await put(edit, one.region, edit.layOut.asRegions(kept, one.region));
+        await put(edit, each.region, edit.layOut.asRegions(kept, each.region));
       }
     }
   });

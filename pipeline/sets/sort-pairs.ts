@@ -1,4 +1,4 @@
-/** Sorts pairs of a device and a key as they came, from several files, and says how many of them are distinct. */
+/** Sorts pairs of device and key from several files, and counts distinct pairs. */
 import type { Addresses } from '../formats/address-ranges.ts';
 import type { DeviceHash } from '../formats/device-hash.ts';
 import { ADDRESS_BITS, addressOf, IDENTIFIER_BYTES, WORDS } from '../formats/identifier.ts';
@@ -9,23 +9,23 @@ function columnsFor(pairs: number) {
   const words = new Uint32Array(pairs * WORDS);
   return {
     words,
-    /** The same memory. */
+    /** Same memory as `words`. */
     bytes: new Uint8Array(words.buffer),
-    /** Key 0: the device has none. */
+    /** 0: no key. */
     keys: new Uint32Array(pairs),
     files: new Uint32Array(pairs),
   };
 }
 
-/** Arrays for up to so many pairs are used again: V8 frees large ones late. More would be held for the sake of one sort. */
+/** Arrays for up to this many pairs are reused, because V8 frees large arrays late. Larger ones would be held for a single sort. */
 const MAX_KEPT = 2 ** 20;
 let spare = columnsFor(0);
 
-/** In columns, in the order in which they came. */
+/** Unsorted pairs, as columns. */
 export class Pairs {
   count = 0;
   columns = spare;
-  /** Files have numbers of their own, 0, 1, 2, …, so that they are counted in an array. */
+  /** Files are renumbered 0, 1, 2, …, so that pairs can be counted in an array. */
   readonly fileOf: number[] = [];
   readonly #numbers = new Map<number, number>();
 
@@ -33,7 +33,7 @@ export class Pairs {
     spare = columnsFor(0);
   }
 
-  /** Devices with this key, of this file: all of them, or those at some addresses. */
+  /** Adds devices with this key from this file; only those at certain addresses, if given. */
   add(
     source: Uint8Array,
     at: number,
@@ -54,20 +54,20 @@ export class Pairs {
     }
   }
 
-  /** Puts `numbers[key]` in the place of each key. */
+  /** Replaces each key by `numbers[key]`. */
   renumberKeys(numbers: readonly number[]): void {
     const { keys } = this.columns;
     for (let pair = 0; pair < this.count; pair++) keys[pair] = numbers[keys[pair]!]!;
   }
 
-  /** Leaves its columns to others. */
+  /** Lets others reuse the columns. */
   release(): void {
     const { length } = this.columns.keys;
     if (length > spare.keys.length && length <= MAX_KEPT) spare = this.columns;
     this.columns = columnsFor(0);
   }
 
-  /** Of the devices behind the last pair, moves those at these addresses to the front. Gives where they end. */
+  /** Filters the devices after the last pair by address, in place. Returns the end of those kept. */
   #keep(devices: number, { from, to, hash }: Addresses & { hash: DeviceHash }): number {
     const { words } = this.columns;
     let end = this.count;
@@ -103,7 +103,7 @@ interface SortedPairs {
   filePairs: Map<number, number>;
 }
 
-/** Takes the pairs: their columns are gone. */
+/** Consumes the pairs: their columns are released. */
 export function sortPairs(pairs: Pairs, hash: DeviceHash): SortedPairs {
   const { records, order } = sortRecords(pairs, hash);
   pairs.release();
@@ -142,13 +142,13 @@ export function sortPairs(pairs: Pairs, hash: DeviceHash): SortedPairs {
   };
 }
 
-/** A record is all of a pair in one line of the cache: its words, address, key and file. */
+/** A record holds a pair within one cache line: words, address, key and file. */
 const RECORD = 8;
 const ADDRESS = 4;
 const KEY = 5;
 const FILE = 6;
 const PAIRS_A_BUCKET = 16;
-/** So many are sorted faster by insertion. */
+/** Up to this many are sorted by insertion, which is faster. */
 const FEW = 64;
 
 const sortRoomFor = (pairs: number) => ({
@@ -158,18 +158,18 @@ const sortRoomFor = (pairs: number) => ({
 });
 let sortRoom = sortRoomFor(0);
 
-/** Until the next sort, which cannot begin before this one has ended. */
+/** Valid until the next sort; sorts are synchronous. */
 function takeSortRoom(pairs: number): typeof sortRoom {
   if (pairs <= sortRoom.order.length) return sortRoom;
   if (pairs > MAX_KEPT) return sortRoomFor(pairs);
-  // Rounded up, so that it seldom grows: pages that are never touched take no memory.
+  // Rounded up, so that it rarely grows: untouched pages take no memory.
   sortRoom = sortRoomFor(2 ** Math.ceil(Math.log2(pairs)));
   return sortRoom;
 }
 
 /**
- * Addresses are uniform: distributed into buckets, pairs are nearly in order, and those of a bucket next to each other in memory. A sort
- * of all of them at once would wait for memory at each comparison.
+ * Bucket sort: addresses are uniform, so buckets are small and contiguous in memory. A sort of all pairs at once would miss the cache at
+ * every comparison.
  */
 function sortRecords(
   { count, columns }: Pairs,

@@ -1,8 +1,8 @@
 /**
- * Suppression lists: digests of devices that must not be stored. Like devices they are in slots of spaces; beside each is the number of
- * the request that brought it. The first 16 bytes of a digest are stored: of 100 million entries and a billion devices, two that agree in
- * these are expected once in 10^21. A device is looked for in everyone's list and in its partner's, in the slot of the device, and among
- * the digests of devices that are not known, in the slot of the digest. A filter in memory spares nearly all of the reading.
+ * Suppression lists: digests of devices that must not be stored. Like devices, they are in slots of spaces, each with the number of the
+ * request that added it. Only the first 16 bytes of a digest are stored: with 100 million entries and a billion devices, a collision has a
+ * chance of 1 in 10^21. A device is looked up in the list of all partners and in its partner's, in the slot of the device, and in the list
+ * of digests without devices, in the slot of the digest. A Bloom filter in memory avoids nearly all reads.
  */
 
 import { spaces } from '../../schemas/documents.ts';
@@ -20,7 +20,7 @@ import { pagesOf } from './regions.ts';
 import { Pairs, sortPairs } from './sort-pairs.ts';
 import type { UsedLists } from './used-lists.ts';
 
-/** The first 16 bytes of each digest, one after the other. */
+/** The first 16 bytes of each digest, concatenated. */
 export function shortDigestsOf({ words }: Pick<Devices, 'words'>): Uint8Array {
   const digests = digestsOf(new Uint8Array(words.buffer, words.byteOffset, words.byteLength));
   return cutDigests(digests);
@@ -40,7 +40,7 @@ export function cutDigests(digests: Uint8Array): Uint8Array {
 
 interface KnownList {
   filter: DigestFilter;
-  /** Levels that the filter includes. */
+  /** Levels included in the filter. */
   tokens: Set<string>;
 }
 
@@ -48,13 +48,13 @@ export function createSuppressions(
   usedLists: Pick<UsedLists, 'of'>,
   depsOf: () => Promise<ReadDeps>,
   slotCount: () => Promise<number>,
-  /** Those that only the digest was known of. */
+  /** Called with devices that were suppressed by digest only. */
   onArrival: (digests: Uint8Array[]) => Promise<void> = async () => {},
 ) {
   const known = new Map<string, KnownList>();
   const oneAtATime = createOneAtATime();
 
-  /** Everything that the list held when its manifest was read, and perhaps more. */
+  /** A filter with at least the entries of the manifest that was read. */
   const filterOf = (deps: ReadDeps, read: Manifest): Promise<DigestFilter> =>
     oneAtATime(read._id, async () => {
       let manifest = read;
@@ -70,7 +70,7 @@ export function createSuppressions(
       }
     });
 
-  /** False: a level was replaced meanwhile. */
+  /** False if a level was replaced meanwhile. */
   async function addNew(deps: ReadDeps, manifest: Manifest, { filter, tokens }: KnownList): Promise<boolean> {
     const named = new Set<string>();
     for (const region of manifest.regions)
@@ -89,7 +89,7 @@ export function createSuppressions(
     return true;
   }
 
-  /** Sets the flags of those that the list has. */
+  /** Sets the flags of devices in the list. */
   async function flag(
     deps: ReadDeps,
     manifest: Manifest,
@@ -98,7 +98,7 @@ export function createSuppressions(
     flags: Uint8Array,
   ): Promise<void> {
     const pairs = new Pairs();
-    // Their number among all, from 1, instead of a key.
+    // The device's number, from 1, stands in for a key.
     for (const n of numbers) pairs.add(digests, n * IDENTIFIER_BYTES, 1, n + 1, 0);
     const wanted = sortPairs(pairs, deps.hash).devices;
     const { space, slot } = manifest;
@@ -116,8 +116,8 @@ export function createSuppressions(
   }
 
   /**
-   * Which of the devices of a slot, all of one partner, are suppressed: 1 for each that is. Undefined: none. A merge asks after it has
-   * read the manifest that it changes.
+   * Flags the suppressed devices of a slot, all of one partner, with 1. Undefined: none. A merge calls it after reading the manifest that
+   * it changes.
    */
   return async (partner: string, slot: number, devices: Devices): Promise<Uint8Array | undefined> => {
     if (devices.count === 0) return undefined;
@@ -143,7 +143,7 @@ export function createSuppressions(
     };
     for (const [list, { space }] of used.entries())
       if (space !== spaces.digests) for (let at = 0; at < words.length; at += WORDS) look(list, at);
-    // A digest is in one slot of the list of unknown devices: only that one's filter is asked.
+    // A digest is in one slot of the list of digests, so only that slot's filter is needed.
     const bySlot = Array.from({ length: slots }, (_, of) =>
       used.findIndex((manifest) => manifest.space === spaces.digests && manifest.slot === of),
     );

@@ -1,6 +1,6 @@
 /**
- * Removes pages that were written and never named, because their process died first. It reads ids, some of each token, and each
- * manifest once: what it costs grows with the number of tokens, not with their pages.
+ * Removes orphaned pages, which no manifest references because the process that wrote them died first. Reads a few ids per token and each
+ * manifest once: the cost grows with the number of tokens, not of pages.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RenewalDocument } from '../../schemas/stage-documents.ts';
@@ -8,17 +8,17 @@ import type { EditDeps } from './edit-slot.ts';
 import { tokenTime } from './edit-slot.ts';
 import { writtenWith } from './regions.ts';
 
-/** Small audiences have a page or two in a slot: a hundred ids are many tokens. */
+/** A slot of a small audience has a page or two, so a hundred ids contain many tokens. */
 const IDS_AT_ONCE = 100;
 
 interface Written {
   manifest: string;
   token: string;
-  /** When its edit began, or was last renewed. */
+  /** When the edit began, or its lease was last renewed. */
   begun: number;
 }
 
-/** What a manifest named, and the time before which a token must have been written to be an orphan if it is not among them. */
+/** The tokens in a manifest. Other tokens are orphans if they were written before `before`. */
 interface Named {
   tokens: ReadonlySet<string>;
   before: number;
@@ -28,7 +28,7 @@ const tokenOf = (level: string) => level.split('.')[0]!;
 
 type Found = Pick<RenewalDocument, '_id'> & Partial<RenewalDocument>;
 
-/** Of each token among the ids of pages. The first document of an edit says whether its lease was renewed (lease.ts). */
+/** The tokens among the ids of pages. The first document of an edit tells whether its lease was renewed (lease.ts). */
 function* tokensIn(found: Found[]): Generator<Written> {
   let last: Written | undefined;
   for (const { _id: id, renewedAt } of found) {
@@ -49,7 +49,7 @@ export function createOrphanSweep({ manifests, pages }: Pick<EditDeps, 'manifest
       .limit(IDS_AT_ONCE)
       .toArray();
 
-  /** The time first: a token that was old enough by then is never named afterwards. */
+  /** Takes the time first: a token that was old enough by then is never referenced later. */
   async function namedBy(ids: string[], unnamedForMs: number): Promise<Map<string, Named>> {
     const before = Date.now() - unnamedForMs;
     const named = new Map<string, Named>(ids.map((id) => [id, { tokens: new Set(), before }]));
@@ -66,7 +66,7 @@ export function createOrphanSweep({ manifests, pages }: Pick<EditDeps, 'manifest
     return named;
   }
 
-  /** Takes half of the time that it has. Gives the number of tokens swept. */
+  /** Works half of the time. Returns the number of tokens swept. */
   return async ({
     unnamedForMs,
     signal,
@@ -89,7 +89,7 @@ export function createOrphanSweep({ manifests, pages }: Pick<EditDeps, 'manifest
         await pages.removeAll(writtenWith(manifest, token), signal);
         swept++;
       }
-      // Further tokens of the last manifest may follow, and of no other.
+      // Only the last manifest may have further tokens.
       named = new Map([[last.manifest, named.get(last.manifest)!]]);
       behind = writtenWith(last.manifest, last.token).to;
       await sleep(performance.now() - began, undefined, { signal });

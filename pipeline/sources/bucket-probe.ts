@@ -1,6 +1,6 @@
 /**
- * Whether the shared bucket can be read at all, with connections of its own. If it cannot, that is our trouble and no job's: jobs wait, the
- * process is not ready, and the log names the setting to look at.
+ * Probes whether the shared bucket is readable, on separate connections. If it is not, jobs do not fail but wait, the process is not ready,
+ * and the log names the setting to check.
  */
 import type { Config } from '../../schemas/config.ts';
 import { StartRefused } from '../runtime/errors.ts';
@@ -13,12 +13,12 @@ import type { StoreFailure, StoreUnavailable } from './store-errors.ts';
 
 interface BucketProbe {
   isReadable(): Promise<boolean>;
-  /** A bucket that does not exist will not appear by itself: the process is not to start. */
+  /** Refuses to start if the bucket does not exist. */
   requireBucket(): Promise<void>;
   close(): void;
 }
 
-/** However long a body may pause: an answer to this is short. */
+/** Upper limit, even if bodies may pause for longer: the response to a probe is short. */
 const MAX_IDLE_MS = 5_000;
 const MAX_SHOWN = 200;
 
@@ -52,7 +52,7 @@ export function createBucketProbe(config: Config, log: Logger): BucketProbe {
   const { client, listFirst } = openBucket(config, (header, value) =>
     log.warn(
       { header, value: value.slice(0, MAX_SHOWN) },
-      `the storage sends a ${header} header that is no date, which is ignored: see whether a proxy in between sends a second one`,
+      `ignoring a ${header} header that is no date, sent by the storage: check whether a proxy adds a second one`,
     ),
   );
   let lastCode: string | null = null;

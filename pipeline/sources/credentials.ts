@@ -1,4 +1,4 @@
-/** A partner's own storage credentials at rest: sealed, and worth nothing with another job or another partner. */
+/** A partner's own storage credentials at rest: sealed, and bound to job and partner. */
 import { Binary } from 'mongodb';
 import type { Config } from '../../schemas/config.ts';
 import type { JobDocument } from '../../schemas/job-documents.ts';
@@ -10,7 +10,7 @@ export interface StorageCredentials {
   secretAccessKey: string;
 }
 
-/** Those of the service itself. Undefined: the AWS SDK finds them, in its variables, of a web identity, of the machine's role. */
+/** The service's own credentials. Undefined: the AWS SDK finds them (environment, web identity, instance role). */
 export const serviceCredentials = ({
   s3AccessKeyId,
   s3SecretAccessKey,
@@ -27,7 +27,7 @@ export function sealCredentials(secret: Uint8Array, owner: Owner, credentials: S
   return new Binary(seal(secret, JSON.stringify({ accessKeyId, secretAccessKey }), contextOf(owner)));
 }
 
-/** What cannot be opened is a failure of this job, and of no other. */
+/** If they cannot be opened, only this job fails. */
 export function openCredentials(
   secrets: readonly Uint8Array[],
   job: Owner & Pick<JobDocument, 'credentials'>,

@@ -1,6 +1,6 @@
 /**
- * Where a job's files are: the shared bucket under the partner's prefix, or the partner's own bucket with its credentials; the identifiers
- * of a privacy request may be a list in MongoDB.
+ * The source of a job's files: the shared bucket under the partner's prefix, or the partner's own bucket with its credentials; for a
+ * privacy request possibly a list in MongoDB.
  */
 import { LRUCache } from 'lru-cache';
 import type { Db } from 'mongodb';
@@ -21,13 +21,13 @@ import { connectStorage, type StorageClient } from './storage-client.ts';
 interface JobSource {
   store: ObjectStore;
   bucket: string;
-  /** The object, or the beginning of the objects' names, that the job was submitted with. */
+  /** The object key or prefix that the job was submitted with. */
   key: string;
 }
 
 const KEPT_CLOCKS = 10_000;
 const KEPT_PREFIXES = 10_000;
-/** Bytes per second of a file, on average over the storage deadline; a slower one fails with storage_too_slow. */
+/** Minimum bytes per second of a file, averaged over the storage deadline; a slower file fails with storage_too_slow. */
 const MIN_RATE = 65_536;
 
 export function createJobSources(
@@ -47,7 +47,7 @@ export function createJobSources(
   });
   const probe = createBucketProbe(config, log);
   const patiences = new LRUCache<string, Patience>({ max: KEPT_CLOCKS });
-  // A connection for each job that is read from, and as many again: one that is closed while it is in use has to be opened again.
+  // Twice as many as jobs are read at once: a client evicted while in use has to reconnect.
   const owned = new LRUCache<number, { client: StorageClient; store: ObjectStore }>({
     max: 2 * config.jobWindow,
     dispose: ({ client }) => client.close(),
@@ -63,7 +63,7 @@ export function createJobSources(
     }
   }
 
-  /** What one partner's storage does is nothing to another's clock. */
+  /** Separate per partner and bucket, so that one partner's storage does not use up another's patience. */
   function patienceOf(partner: string, ownBucket?: string): Patience {
     const name = `${partner}/${ownBucket ?? ''}`;
     const known = patiences.get(name);
@@ -95,7 +95,7 @@ export function createJobSources(
   }
 
   return {
-    /** Rejects with a StoreFailure where the job's credentials cannot be opened, or its partner is gone. */
+    /** Rejects with a StoreFailure if the job's credentials cannot be opened or its partner is gone. */
     async sourceOf(job: JobDocument): Promise<JobSource> {
       if (job.identifiers !== undefined)
         return {

@@ -1,4 +1,6 @@
-/** A list of identifiers as the only object of a storage: a privacy request without a file is loaded like one. */
+/**
+ * Presents a list of identifiers as the only object of a bucket, so that a privacy request without a file is loaded like one with a file.
+ */
 import type { IdentifierListStore } from '../stores/identifier-lists.ts';
 import { type ObjectStore, StoreFailure } from './object-store.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Storage that speaks S3, with one set of credentials. Answers that will not change are StoreFailures (store-errors.ts); others are asked
- * for again for as long as patience lasts (patience.ts).
+ * S3 storage with one set of credentials. Permanent errors are StoreFailures (store-errors.ts); others are retried as long as patience.ts
+ * allows.
  */
 import { lookup } from 'node:dns/promises';
 import type { Readable } from 'node:stream';
@@ -21,7 +21,7 @@ export interface ListedObject {
 
 export interface ObjectPage {
   objects: ListedObject[];
-  /** The last key of the page, data or not: the next page begins behind it. */
+  /** The last key of the page, data or not: the next page starts after it. */
   lastKey: string;
   isLast: boolean;
 }
@@ -29,7 +29,7 @@ export interface ObjectPage {
 export interface ObjectStore {
   /** Null if there is no such object (or no such bucket, which only `list` can tell). */
   head(bucket: string, key: string, signal?: AbortSignal): Promise<ListedObject | null>;
-  /** All objects with data whose key begins so, a page at a time, in the order of their keys; those behind `after`, if given. */
+  /** All objects with data under a prefix, page by page in key order, starting after `after`, if given. */
   list(
     bucket: string,
     prefix: string,
@@ -48,7 +48,7 @@ async function explained(
 ): Promise<StoreFailure | StoreUnavailable> {
   const problem = toStoreError(error, bucket, key);
   if (endpoint !== '' || (error as { code?: unknown }).code !== 'ENOTFOUND') return problem;
-  // A region that does not exist has no host, which would look like an endless outage.
+  // An unknown region has no DNS entry, which would look like an endless outage.
   const awsIsThere = await lookup('s3.amazonaws.com').then(
     () => true,
     () => false,
@@ -56,16 +56,16 @@ async function explained(
   return awsIsThere ? storeFailure('wrong_region', bucket, key, `no region ${region}`) : problem;
 }
 
-const notAStorage = () => new StoreUnavailable('The answer is not one of an object storage.');
+const notAStorage = () => new StoreUnavailable('The response is not from an object storage.');
 
-/** One page of a listing, as it was answered. */
+/** One raw page of a listing. */
 export async function listPage(
   client: StorageClient,
   bucket: string,
   { prefix = '', after, max }: { prefix?: string; after?: string | undefined; max?: number | undefined },
   signal?: AbortSignal,
 ): Promise<{ objects: ListedObject[]; isLast: boolean }> {
-  // By key, not by the storage's own token: a token may expire, and is nothing to a successor.
+  // Continues by key, not by continuation token: a token may expire, and a new dispatcher does not have it.
   const command = new ListObjectsV2Command({
     Bucket: bucket,
     Prefix: prefix,
@@ -101,7 +101,7 @@ async function headOnce(
     const status = statusOf(error);
     if (status === 404) return null;
     if (status === undefined || status >= 500) throw await explained(client, error, bucket, key);
-    // The answer to a HEAD has no body, so it does not say why; that to a GET does.
+    // The response to a HEAD has no body and hence no reason; a GET has one.
     const probe = new GetObjectCommand({ Bucket: bucket, Key: key, Range: 'bytes=0-0' });
     const reason = await client
       .ask((s3, abort) => s3.send(probe, abort), signal)
@@ -116,7 +116,7 @@ async function headOnce(
   }
 }
 
-/** Markers of folders, and what programs leave beside their data (`_SUCCESS`, `.part-0.crc`), are none. */
+/** Excludes folder markers and files that programs leave next to data (`_SUCCESS`, `.part-0.crc`). */
 function isData({ key, size }: ListedObject): boolean {
   if (key.endsWith('/') && size === 0) return false;
   return !/^[_.]/.test(key.slice(key.lastIndexOf('/') + 1));
@@ -131,12 +131,12 @@ export function createObjectStore(
     head: (bucket, key, signal) =>
       persist(patience.wait(bucket, key, signal), () => headOnce(client, bucket, key, signal)),
 
-    /** The next page is asked for while the last one is dealt with. */
+    /** Prefetches the next page. */
     async *list(bucket, prefix, { after, signal } = {}) {
       const ask = (from: string | undefined) => {
         const wait = patience.wait(bucket, prefix, signal);
         const page = persist(wait, () => listPage(client, bucket, { prefix, after: from, max }, signal));
-        // Reported when it is awaited; it is not if no more pages are needed.
+        // Reported only if the page is awaited.
         page.catch(() => {});
         return page;
       };

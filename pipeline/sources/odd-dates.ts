@@ -1,6 +1,6 @@
 /**
- * The storage's client sets its clock by the Date of every response, and from a Date that is none it makes an invalid time with which it
- * can no longer sign requests. Two of them, such as a proxy may send, are joined by Node to one that is none.
+ * The S3 client sets its clock by the Date header of every response. An invalid Date gives it an invalid clock, and it can no longer sign
+ * requests. A proxy may send a second Date header, which Node joins with the first into an invalid one.
  */
 import type { S3Client } from '@aws-sdk/client-s3';
 
@@ -9,7 +9,7 @@ export type OnOddDate = (header: string, value: string) => void;
 /** The only headers that are parsed as dates. */
 const headers = ['date', 'last-modified'];
 
-/** Removes such headers before the client sees them, and tells the first of each. */
+/** Removes invalid date headers before the client sees them, and reports the first of each. */
 export function ignoreOddDates({ middlewareStack }: S3Client, onOddDate: OnOddDate = () => {}): void {
   const told = new Set<string>();
   middlewareStack.add(
@@ -25,7 +25,7 @@ export function ignoreOddDates({ middlewareStack }: S3Client, onOddDate: OnOddDa
       }
       return result;
     },
-    // The first to see what the storage has sent.
+    // Runs first on the response.
     { name: 'ignoreOddDates', step: 'deserialize', priority: 'low' },
   );
 }

@@ -1,11 +1,11 @@
 /**
- * How long jobs wait for a partner's storage. Progress is a byte of a body, or an answer that asking again would not change; without it
- * for the deadline, the file (or the listing) fails. A body that comes, but in the time of the deadline slower than the minimum rate,
- * fails as too slow: a trickle of bytes would otherwise hold its place forever.
+ * How long jobs wait for a partner's storage. Progress is a byte of a body, or a final answer. Without progress until the deadline, the
+ * file (or the listing) fails. A body that stays below the minimum rate for the length of the deadline fails as too slow: a trickle of
+ * bytes would otherwise hold its place forever.
  *
- * The clock is the storage's, for all files and jobs of the partner there. Once one has used it up, each other gets one more try; or, if
- * the storage has brought something since, half of the time, and half of that the next time. So a storage that fails for some of its
- * keys costs twice the deadline, however many they are. In time it is forgiven.
+ * The patience is shared by all files and jobs of the partner in that storage. Once a file has used it up, every other file gets one more
+ * try; or, if the storage has made progress since, half of the deadline, next time a quarter, and so on. So storage that fails for some of
+ * its keys costs twice the deadline in total, however many keys. After a while the full deadline applies again.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { backoff } from '../engine/retry.ts';
@@ -13,37 +13,39 @@ import type { Logger } from '../runtime/log.ts';
 import { StoreFailure, type StoreUnavailable, storeFailure } from './store-errors.ts';
 
 export interface Patience {
-  /** Begins to wait: for one answer, or for one body. */
+  /** Starts waiting for one response or body. */
   wait(bucket: string, key: string, signal?: AbortSignal): Wait;
 }
 
 export interface Wait {
-  /** Bytes of a body came. Throws `storage_too_slow` if they have been too few for too long; only the time since the last call counts. */
+  /**
+   * Call it with the bytes received. Throws `storage_too_slow` if the rate is too low for too long; counts the time since the last call.
+   */
   received(bytes: number): void;
-  /** Something came: the clock starts again from now. */
+  /** Restarts the clock. */
   progress(): void;
-  /** After a try that failed: resolves when it is time for the next, rejects with what is final. */
+  /** After a failed attempt: resolves when it is time for the next, or rejects with the final failure. */
   again(problem: StoreFailure | StoreUnavailable): Promise<void>;
 }
 
 interface PatienceOptions {
   deadlineMs: number;
-  /** Bytes per second that a body must come with; 0 means any. */
+  /** Minimum bytes per second of a body; 0: any. */
   minRate?: number;
   log: Logger;
   onRetry?(problem: StoreFailure | StoreUnavailable): void;
-  /** The shared storage: whether it can be read at all. While it cannot, that is no failure of the job, and its clock stands still. */
+  /** Shared storage only: whether it is readable at all. While it is not, jobs do not fail, and their clocks are paused. */
   isReadable?(): Promise<boolean>;
 }
 
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5_000;
-/** Deadlines after the last time that one was used up. */
+/** After this many deadlines since it was last used up, patience is restored. */
 const FORGIVEN_AFTER = 2;
-/** The shortest time in which a rate says something. */
+/** The shortest time over which a rate is meaningful. */
 const MIN_RATE_MS = 10_000;
 
-/** Whatever the credentials are, these say something of the object. */
+/** Failures of the object, whatever the credentials. */
 const isOfObject = ({ code }: StoreFailure) => code === 'missing' || code === 'changed';
 
 export function createPatience({
@@ -63,7 +65,7 @@ export function createPatience({
   };
   const rateMs = () => Math.max(Math.min(deadlineMs, MIN_RATE_MS), deadlineMs / 2 ** timesExhausted);
   function exhaust(since: number): void {
-    // Those that waited side by side have used it up together, and one more try uses up nothing.
+    // Concurrent waits that use it up together count once, and a single extra try does not count.
     if (since > exhaustedAt && allowance() > 0) timesExhausted++;
     exhaustedAt = performance.now();
   }
@@ -75,7 +77,7 @@ export function createPatience({
       let countedTo = beganAt;
       let waited = 0;
       let tries = 0;
-      /** What has come, and in which time of waiting, since the rate was last found to be fine. */
+      /** Bytes received, and the time waited for them, since the rate was last checked. */
       let came = { bytes: 0, ms: 0 };
 
       function progress(): void {
@@ -133,7 +135,7 @@ export function createPatience({
   };
 }
 
-/** Asks until there is an answer, or no patience. */
+/** Repeats the attempt until it succeeds or patience is used up. */
 export async function persist<T>(wait: Wait, attempt: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

@@ -1,6 +1,6 @@
 /**
- * One object's bytes, exactly once each and in order. The client repeats a request only up to the headers; a body that
- * breaks, stalls or ends early is taken up again here, from the byte reached, and only if it is still the same object.
+ * Reads the bytes of an object, each exactly once and in order. The client retries a request only up to the headers; a body that breaks,
+ * stalls or ends early is resumed here, from the byte reached, if the object is still the same.
  */
 import type { Readable } from 'node:stream';
 import { GetObjectCommand, type GetObjectCommandOutput } from '@aws-sdk/client-s3';
@@ -11,12 +11,12 @@ import { StoreUnavailable, storeFailure, toStoreError } from './store-errors.ts'
 export interface ReadOptions {
   etag: string;
   size: number;
-  /** First byte wanted; 0 unless given. */
+  /** First byte wanted. Default: 0. */
   from?: number;
   signal?: AbortSignal;
 }
 
-/** Listings, heads and bodies quote an ETag or not as they like; here it is always without. */
+/** Storages are inconsistent about quoting ETags; here they are never quoted. */
 export const plainEtag = (etag: string | undefined): string => (etag ?? '').replace(/^(W\/)?"|"$/g, '');
 
 export async function* readObject(
@@ -47,10 +47,10 @@ export async function* readObject(
   };
 
   const checkAnswer = (response: GetObjectCommandOutput): Error | undefined => {
-    if (!response.ETag) return new StoreUnavailable('The answer is not one of an object storage.');
+    if (!response.ETag) return new StoreUnavailable('The response is not from an object storage.');
     if (plainEtag(response.ETag) !== etag) return storeFailure('changed', bucket, key);
     if (position > 0 && !response.ContentRange?.startsWith(`bytes ${position}-`)) {
-      return new StoreUnavailable('The storage did not answer with the range asked for.');
+      return new StoreUnavailable('The storage did not return the requested range.');
     }
     if (response.ContentLength !== undefined && response.ContentLength !== size - position) {
       return storeFailure('changed', bucket, key);
@@ -58,7 +58,7 @@ export async function* readObject(
     return undefined;
   };
 
-  // An object of no bytes is asked for too: it may have changed or gone.
+  // An empty object is requested, too: it may have changed or been deleted.
   while (position < size || position === 0) {
     try {
       for await (const chunk of untilIdle(await request(), client.idleMs, signal)) {
@@ -66,7 +66,7 @@ export async function* readObject(
         if (position > size) throw storeFailure('changed', bucket, key);
         wait.received(chunk.length);
         yield chunk;
-        // Only now: the time that the reader took is none that we waited.
+        // Only now, because the time that the consumer took is not waiting time.
         wait.progress();
       }
       if (position === size) return;
@@ -78,14 +78,14 @@ export async function* readObject(
   }
 }
 
-/** The time the reader takes does not count, only the time it waits. */
+/** Fails if no byte arrives for `idleMs`. The time that the consumer takes does not count. */
 async function* untilIdle(body: Readable, idleMs: number, signal?: AbortSignal): AsyncGenerator<Buffer> {
   const stop = () => body.destroy(signal?.reason);
   signal?.addEventListener('abort', stop, { once: true });
   const chunks = body[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   try {
     for (;;) {
-      const stalled = () => body.destroy(new StoreUnavailable(`No byte came for ${idleMs} ms.`));
+      const stalled = () => body.destroy(new StoreUnavailable(`No byte arrived for ${idleMs} ms.`));
       const timer = setTimeout(stalled, idleMs);
       const next = await chunks.next().finally(() => clearTimeout(timer));
       if (next.done) return;

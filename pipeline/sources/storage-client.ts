@@ -1,4 +1,4 @@
-/** A connection to storage that speaks S3, with one set of credentials. Every request is one try with an end; patience.ts repeats. */
+/** An S3 client with one set of credentials. Every request is a single attempt with a timeout; patience.ts retries. */
 import { S3Client } from '@aws-sdk/client-s3';
 import { linkedAbort } from '../runtime/deadline.ts';
 import type { StorageCredentials } from './credentials.ts';
@@ -9,15 +9,15 @@ export interface StorageOptions {
   /** '' is AWS. */
   endpoint: string;
   region: string;
-  /** Undefined: those that the AWS SDK finds. */
+  /** Undefined: found by the AWS SDK. */
   credentials: StorageCredentials | undefined;
-  /** How long to wait for a connection, for an answer to begin, and for each next byte of it. */
+  /** Timeout for a connection, for the start of a response, and for each next byte. */
   idleMs: number;
   onOddDate?: OnOddDate;
 }
 
 export interface StorageClient extends Omit<StorageOptions, 'credentials' | 'onOddDate'> {
-  /** One request, with an end: it is given up if no whole answer (of a body: its head) has come. */
+  /** One request with a timeout for the complete response (for a body: its headers). */
   ask<T>(
     request: (s3: S3Client, abort: { abortSignal: AbortSignal }) => Promise<T>,
     signal?: AbortSignal,
@@ -25,7 +25,7 @@ export interface StorageClient extends Omit<StorageOptions, 'credentials' | 'onO
   close(): void;
 }
 
-/** More than are ever read at once (stages/split/places.ts): what stalls must not keep other partners from a connection. */
+/** More than are ever read at once (stages/split/places.ts), so that stalled reads never block other partners' connections. */
 const MAX_SOCKETS = 4_096;
 
 export function connectStorage({ credentials, onOddDate, ...options }: StorageOptions): StorageClient {
@@ -43,7 +43,7 @@ export function connectStorage({ credentials, onOddDate, ...options }: StorageOp
       httpAgent: agent,
       httpsAgent: agent,
     },
-    // Checks that the storage does not ask for cost a pass over the bytes; a wrong byte shows in rows and counts.
+    // Optional checksums cost a pass over the bytes; a corrupt byte shows in rows and counts.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
   });
@@ -52,12 +52,12 @@ export function connectStorage({ credentials, onOddDate, ...options }: StorageOp
   return {
     ...options,
     async ask(request, signal) {
-      // The client's own limits end with the headers; without this, a stalled listing or error body would never end.
+      // The client's own timeouts end with the headers; without this, a stalled listing or error body would never end.
       const { controller, unlink } = linkedAbort(signal);
       let timer: NodeJS.Timeout | undefined;
       const given = new Promise<never>((_, reject) => {
         timer = setTimeout(() => {
-          const late = new StoreUnavailable(`No whole answer came within ${2 * idleMs} ms.`);
+          const late = new StoreUnavailable(`No complete response within ${2 * idleMs} ms.`);
           reject(late);
           controller.abort(late);
         }, 2 * idleMs);

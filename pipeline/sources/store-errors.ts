@@ -1,4 +1,4 @@
-/** What can go wrong with storage: an answer that asking again will not change, or no answer that counts. */
+/** Storage errors: permanent failures (StoreFailure) and transient ones (StoreUnavailable). */
 import { S3ServiceException } from '@aws-sdk/client-s3';
 import { isServerError, isThrottlingError, isTransientError } from '@smithy/core/retry';
 
@@ -12,7 +12,7 @@ export type StoreFailureCode =
   | 'missing'
   | 'changed';
 
-/** The storage's last word on this object, with these credentials. */
+/** A permanent failure for this object and these credentials. */
 export class StoreFailure extends Error {
   override readonly name = 'StoreFailure';
   readonly retriable = false;
@@ -24,7 +24,7 @@ export class StoreFailure extends Error {
   }
 }
 
-/** The network, or a server that is down or overloaded. */
+/** A network failure, or a server that is down or overloaded. */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
   readonly retriable = true;
@@ -53,7 +53,7 @@ const codesByName: Record<string, StoreFailureCode> = {
   InvalidRange: 'changed',
 };
 
-/** For answers without a body, and for names that are not in the list. */
+/** For responses without a body, and for unknown error names. */
 const codesByStatus: Record<number, StoreFailureCode> = {
   301: 'wrong_region',
   400: 'wrong_region',
@@ -90,8 +90,8 @@ const retriableStatuses = [408, 409, 425];
 const retriableNames = ['RequestTimeTooSkewed', 'TemporaryRedirect'];
 
 /**
- * As the storage's own client tells throttling and trouble from a refusal; it does not know the names of a service behind the storage
- * (`KMS.ThrottlingException`), nor that clocks which differ now may agree later.
+ * Classifies like the S3 client, which does not know the error names of services behind the storage (`KMS.ThrottlingException`), nor that
+ * clock skew may be temporary.
  */
 function isRetriable(error: S3ServiceException): boolean {
   const name = error.name.replace(/^\w+\./, '');
@@ -107,14 +107,14 @@ function isRetriable(error: S3ServiceException): boolean {
 }
 
 /**
- * Any refusal that is not known to be transient is final. What is no answer at all (a broken connection) or none that can be parsed is
- * not. Causes are not kept on failures: a storage's answer to a bad signature quotes what was signed.
+ * An error response that is not known to be transient is permanent. A broken connection or an unparsable response is transient. Failures do
+ * not keep their cause, because the response to a bad signature quotes what was signed.
  */
 export function toStoreError(error: unknown, bucket: string, key: string): StoreFailure | StoreUnavailable {
   if (error instanceof StoreFailure || error instanceof StoreUnavailable) return error;
   const { name, code, message } = error as ServiceError & Error;
   const status = statusOf(error);
-  // A region or credentials that cannot even be sent: the client throws before it asks anybody.
+  // The region or credentials are so invalid that the client throws before sending a request.
   if (name === 'EndpointError' || /^(Region not accepted|Invalid region)/i.test(message)) {
     return storeFailure('wrong_region', bucket, key);
   }
@@ -123,7 +123,7 @@ export function toStoreError(error: unknown, bucket: string, key: string): Store
   if (status === undefined || status < 300 || !(error instanceof S3ServiceException) || isRetriable(error)) {
     return new StoreUnavailable(`The storage cannot be read: ${name}: ${message}`, { cause: error });
   }
-  // An answer without a body has no name of its own, or one that the client made of the status.
+  // A response without a body has no error name, or one that the client derived from the status.
   const known = codesByName[name] ?? (/^(Unknown|\d+$)/.test(name) ? codesByStatus[status] : undefined);
   return storeFailure(
     known ?? (status === 404 ? 'missing' : 'access_denied'),

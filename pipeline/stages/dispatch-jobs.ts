@@ -1,7 +1,6 @@
 /**
- * dispatch: takes jobs in the order of their numbers, a window of them at a time, and runs each to its end. The jobs topic has one
- * partition, so one consumer of the group is the active dispatcher and the others stand by: to be assigned the partition begins a
- * term (dispatch/serve-term.ts), to lose it ends the term.
+ * dispatch: takes jobs in order, a window at a time, and runs each to its end. `jobs` has one partition, so one member of the group is the
+ * active dispatcher and the others stand by: being assigned the partition starts a term (dispatch/serve-term.ts), losing it ends the term.
  */
 import { setMaxListeners } from 'node:events';
 import type { Stage } from '../engine/stage.ts';
@@ -14,7 +13,7 @@ export function createDispatchJobs(deps: TermDependencies): Stage<DispatchStepNa
   return {
     name: 'dispatch',
     input: 'jobs',
-    /** One after the other. */
+    /** Messages are handled one at a time. */
     weigh: () => Number.POSITIVE_INFINITY,
     async handle({ offset, message }) {
       if (message.name === 'AcceptedJob') await term?.deliver(message.value.job, offset);
@@ -23,7 +22,7 @@ export function createDispatchJobs(deps: TermDependencies): Stage<DispatchStepNa
     assigned(partitions, step) {
       term = undefined;
       if (partitions.length === 0) return;
-      // Every job in flight listens to it.
+      // Every job in flight adds a listener.
       setMaxListeners(0, step.signal);
       term = createTerm(deps, step);
     },

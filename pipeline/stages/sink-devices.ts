@@ -1,8 +1,8 @@
 /**
  * sink: a participant of two-phase commit, one owner per partition and its slots. It collects the devices of uncommitted jobs. At a prepare
- * marker it votes whether its slots hold the whole job: markers are in band, so all devices of the job stand before them. At a commit
- * marker it merges the job. Redelivery is harmless: devices are sets, batches are known by number, and a slot takes nothing of a job
- * that it has committed. A failure to vote or to commit is reported to dispatch, and other jobs continue.
+ * marker it votes on whether its slots hold the whole job: markers are in band, so all devices of the job precede them. At a commit marker
+ * it merges the job. Redelivery is harmless: devices are sets, batches are numbered, and a slot ignores devices of a job that it has
+ * committed. A failure to vote or to commit is reported to dispatch, and other jobs continue.
  */
 
 import { type JobMarker, slotPartition, type ValidatedDevices } from '../../schemas/topics.ts';
@@ -42,7 +42,7 @@ export interface SinkDependencies {
   devicePartitions: number;
   memoryBytes: number;
   news: Pick<News, 'tell'>;
-  /** How much is in memory. */
+  /** Bytes in memory. */
   onHeld(bytes: number): void;
   onSpilled(bytes: number): void;
   onMerged(kind: JobMarker['kind'], seconds: number): void;
@@ -53,28 +53,28 @@ interface OwnedPartition {
   slots: number[];
   committed: CommittedJobs;
   uncommitted: Uncommitted;
-  /** Jobs that the slots hold completely, by attempt: what is collected is not lost while the partition is assigned. */
+  /** Attempt by job, for jobs that the slots hold completely. This stays true until the partition is revoked. */
   verified: Map<number, number>;
-  /** Large jobs that it is being found out of whether the slots hold them. */
+  /** Large jobs being verified. */
   verifying: Set<number>;
-  /** What is being spilled, while the partition is read on. */
+  /** The spill in flight. Reading the partition continues. */
   spilling: Promise<void> | undefined;
-  /** Jobs that were given up, in this attempt. */
+  /** Jobs that were given up, and in which attempt. */
   failed: Map<number, { attempt: number; reason: string }>;
   care: Care;
   merges: MergeQueue;
 }
 
-/** What waits longer for its merge is spilled: offsets must not stay behind a job that waits for an operator. */
+/** Devices that wait longer for their merge are spilled: a job that waits for an operator must not hold back offset commits. */
 const MAX_HELD_MS = 10 * 60_000;
-/** How much more than it should the memory may hold until a spill is written. */
+/** Reading pauses when memory exceeds its limit by this factor, until a spill is written. */
 const EXCESS = 1.25;
 
 export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
   const { votes, spills } = deps;
   let owned = new Map<number, Promise<OwnedPartition>>();
   let held = new Map<number, Pick<OwnedPartition, 'uncommitted' | 'merges'>>();
-  /** Ends with the assignment, and merges with it. */
+  /** Aborted with the assignment, and so are merges. */
   let assignment: SinkStep;
 
   function own(partition: number, step: SinkStep): Promise<OwnedPartition> {
@@ -91,10 +91,8 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
 
   async function take(partition: number, slots: number[], step: SinkStep): Promise<OwnedPartition> {
     const own = assignment;
-    const committed = await step.read('see how far the slots are', () => deps.readCommitted(slots));
-    const uncommitted = createUncommitted(
-      await step.read('see what was spilled', () => spills.jobsIn(slots)),
-    );
+    const committed = await step.read('read committed jobs', () => deps.readCommitted(slots));
+    const uncommitted = createUncommitted(await step.read('read spilled jobs', () => spills.jobsIn(slots)));
     const care = await deps.mergeWithCare(partition, own);
     const merges = createMergeQueue({
       signal: own.signal,
@@ -130,7 +128,10 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
   }
 
   function giveUp(owner: OwnedPartition, { job, attempt }: JobMarker, reason: string): Vote {
-    deps.log.error({ job, attempt, partition: owner.partition, reason }, 'giving up: it failed too often');
+    deps.log.error(
+      { job, attempt, partition: owner.partition, reason },
+      'giving up on the job: it failed too often',
+    );
     owner.failed.set(job, { attempt, reason });
     return { job, attempt, partition: owner.partition, missing: [], failure: `sink: ${reason}` };
   }
@@ -149,12 +150,12 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
   async function spillIfFull(owner: OwnedPartition): Promise<void> {
     const isFull = () => {
       const total = heldBytes();
-      // A small share is not worth a write: the partition that holds most spills with its own next message.
+      // A small share is not worth a write: the partition with the largest share spills at its next message.
       return total >= deps.memoryBytes && owner.uncommitted.bytes * held.size * 2 >= total;
     };
     const isDue = () => isFull() || owner.uncommitted.heldForMs() > MAX_HELD_MS;
     if (!owner.spilling && isDue()) {
-      // One that fails stays, and with it what waits for it fails.
+      // A failed spill stays here, so that everything that waits for it fails, too.
       owner.spilling = spill(owner, isDue).then(() => {
         owner.spilling = undefined;
       });
@@ -168,12 +169,12 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     const step = assignment;
     const save = (batch: Parameters<typeof spills.save>[0]) =>
       step('spill', () => spills.save(batch, deps.hashDevice));
-    // What is being merged or counted must not be taken away meanwhile.
-    const mayGo = (job: number) => !merges.isMerging(job) && !verifying.has(job);
+    // Do not spill a job that is being merged or verified.
+    const maySpill = (job: number) => !merges.isMerging(job) && !verifying.has(job);
     const isLarge = (job: number) => bytesOf(owner, job) > SMALL_BYTES;
-    // Large jobs first: small ones free the least memory and lose the most time.
-    let bytes = await uncommitted.spill((job) => mayGo(job) && isLarge(job), save);
-    if (isDue()) bytes += await uncommitted.spill(mayGo, save);
+    // Large jobs first: small ones free little memory and would be delayed the most.
+    let bytes = await uncommitted.spill((job) => maySpill(job) && isLarge(job), save);
+    if (isDue()) bytes += await uncommitted.spill(maySpill, save);
     if (bytes === 0) return;
     deps.onSpilled(bytes);
     deps.log.info({ bytes }, 'devices spilled to MongoDB until their jobs are merged');
@@ -183,7 +184,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     if (jobs.some((job) => uncommitted.isSpilling(job))) await spilling;
   };
 
-  /** Of a job that has spilled, more than is known. */
+  /** Infinity for a job that has spilled: its size is unknown here, and large. */
   const bytesOf = ({ slots, uncommitted }: OwnedPartition, job: number) =>
     uncommitted.hasSpilled(job)
       ? Number.POSITIVE_INFINITY
@@ -191,7 +192,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
   const behindOf = ({ slots, committed }: OwnedPartition, job: number) =>
     slots.filter((slot) => committed.isOpen(slot, job));
 
-  /** Of the slots that have not committed the job, those that miss devices of it. */
+  /** Slots that have not committed the job and lack some of its devices. */
   async function missingFrom(owner: OwnedPartition, marker: JobMarker, step: SinkStep): Promise<number[]> {
     const { job, attempt } = marker;
     if (owner.verified.get(job) === attempt) return [];
@@ -200,7 +201,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     const missing = await deps.verifySlots(marker, behind, owner.uncommitted, step);
     if (missing.length === 0) {
       owner.verified.set(job, attempt);
-      // Not waited for. If it fails, the merge looks for itself.
+      // Not awaited: if it fails, the merge does the look-up itself.
       if (!owner.care.isSuspect(job)) deps.lookAhead(marker, behind, owner.uncommitted).catch(() => {});
     } else
       deps.log.warn(
@@ -210,14 +211,14 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     return missing;
   }
 
-  /** Whether the merges that must come before this one have been made, or are queued. */
+  /** Whether all of the job's predecessors are merged or queued. */
   function isInSequence({ merges, committed }: OwnedPartition, { job, after }: JobMarker): boolean {
     if (after.every((other) => merges.has(other) || committed.hasAll(other))) return true;
     deps.log.warn({ job, after }, 'not merged yet: the marker of a job before it is missing');
     return false;
   }
 
-  /** Merges several imports together, or one job of another kind. */
+  /** Merges several imports in one go, or one job of another kind. */
   async function merge(owner: OwnedPartition, markers: JobMarker[], step: SinkStep): Promise<void> {
     const began = performance.now();
     const [first] = markers as [JobMarker];
@@ -241,7 +242,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
       await step('forget-spills', () => spills.forget(owner.slots, [marker.job]));
   }
 
-  /** The same, or why it cannot be determined. */
+  /** Like missingFrom, with retries; or the reason why it cannot be determined. */
   async function findMissing(
     owner: OwnedPartition,
     marker: JobMarker,
@@ -261,7 +262,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     }
   }
 
-  /** Votes on a job when everything that it holds has been counted, while the partition is read on. Interrupted, dispatch asks again. */
+  /** Verifies a large job without blocking the partition, then votes. If interrupted, dispatch repeats the request. */
   async function voteLater(owner: OwnedPartition, marker: JobMarker, step: SinkStep): Promise<void> {
     const { job, attempt } = marker;
     if (owner.verifying.has(job)) return;
@@ -278,7 +279,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     }
   }
 
-  /** Votes on a job that prepares, and on one that cannot be committed because devices are missing. Queues one that can. */
+  /** Prepare: returns votes. Commit: queues the merge, or votes again if devices are missing. */
   async function takeMarker(
     owner: OwnedPartition,
     marker: JobMarker,
@@ -289,7 +290,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     const isDecided = request !== 'prepare';
     const { partition } = owner;
     owner.committed.endedBefore(marker.ended_before);
-    // Repeated by a dispatcher that took over.
+    // A new dispatcher repeats the marker.
     if (isDecided) owner.merges.renew(marker);
     if (owner.merges.has(job) || owner.committed.hasAll(job)) return [];
     if (owner.committed.isGivenUp(job, attempt)) return [];
@@ -327,11 +328,11 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
       await step('vote', () => votes.record(cast));
       deps.news.tell();
     },
-    /** What is only in memory must be read again after a crash, and so must the markers of jobs that are not merged. */
+    /** Devices only in memory, and markers of unmerged jobs, must be read again after a crash. */
     committable(partition, handled) {
       const { uncommitted, merges } = held.get(partition) ?? {};
       const oldest = [uncommitted?.oldestOffset(), merges?.oldestOffset()];
-      return oldest.reduce<bigint>((least, one) => (one !== undefined && one < least ? one : least), handled);
+      return oldest.reduce<bigint>((least, at) => (at !== undefined && at < least ? at : least), handled);
     },
     assigned(_, step) {
       assignment = step;

@@ -1,8 +1,8 @@
 /**
- * split: streams one object, unpacks it where asked, and sends its rows on in batches. The cut depends on the bytes alone, so a
- * file that is split again gives the same batches; those that are validated already are not sent again. Files are read side by side
- * (split/places.ts), and at most a fixed number of bytes ahead of validate (kafka/bytes-ahead.ts). In both, no partner waits for another
- * partner's files, and a partner's older jobs go first.
+ * split: streams an object, decompresses it if needed, and cuts it into batches of rows. The cuts depend only on the bytes, so splitting a
+ * file again yields the same batches; batches already in the ledger are not sent again. Files are read concurrently (split/places.ts), up
+ * to a limit of bytes ahead of validate (kafka/bytes-ahead.ts). In both, no partner waits for another partner's files, and a partner's
+ * older jobs go first.
  */
 
 import { type FileFailureCode, fileFailureCodes } from '../../schemas/codes.ts';
@@ -26,14 +26,14 @@ import { createFilesInHand } from './split/files-in-hand.ts';
 import { createPlaces } from './split/places.ts';
 import type { SplitStep, SplitStepName } from './split/steps.ts';
 
-/** Large files that a thread reads at the same time: of one partner, and of all. With 2 MB each, 48 are about 100 MB. */
+/** Limits of large files that a thread reads at once. At 2 MB each, 48 take about 100 MB. */
 const PLACES = { own: 4, shared: 12, total: 48 };
-/** Batches that may be on their way to Kafka while the next one is cut. */
+/** Batches of a file in flight to Kafka while the next one is cut. */
 const IN_FLIGHT = 3;
-/** What the message of a batch holds beside its rows, at most. */
+/** Maximum size of a batch's message besides its rows. */
 const MESSAGE_OVERHEAD = 1_000;
 const HOLD_MS = 500;
-/** A compressed file of this size is finished by the process that started it; a smaller one is simply restarted. */
+/** Compressed files of at least this size are finished by the process that started them; smaller ones are simply restarted. */
 const IN_HAND_BYTES = 65_536;
 
 export interface SplitDependencies {
@@ -46,12 +46,12 @@ export interface SplitDependencies {
   lags: Pick<LagReader, 'positionsOf'>;
   handledOffsets: Pick<HandledOffsets, 'hear'>;
   rowsAheadBytes: number;
-  /** The storage that holds a job's files, opened with the credentials that the job has. */
+  /** The storage of a job's files, opened with the job's credentials. */
   sourceOf(job: JobDocument): Promise<{ store: ObjectStore; bucket: string }>;
   rowPartitions: number;
-  /** A reader that is gone for this long has lost its files, as it has lost its partitions. */
+  /** A reader that is gone for this long has lost its partitions, and the leases on its files. */
   sessionTimeoutMs: number;
-  /** Bytes of a file have arrived. */
+  /** Bytes read from storage. */
   onRead(bytes: number): void;
 }
 
@@ -72,14 +72,14 @@ export function createSplitFiles(deps: SplitDependencies): Stage<SplitStepName> 
   });
   const places = createPlaces(PLACES);
   const filesInHand = createFilesInHand({ ...deps, leaseMs: deps.sessionTimeoutMs });
-  /** Files that are read as long as the assignment lasts. */
+  /** Files read in this assignment. */
   let reading = new Map<string, Promise<unknown>>();
 
   /** False once the rest of the file is not needed: the job ended, the audience was cleared, or the file failed. */
   async function wanted(file: ListedFile): Promise<boolean> {
     const context = await contexts.get(file.job, file.attempt);
     if (!context?.wanted || !context.job.listing) return false;
-    // One that is not there is not seen yet, by a member that has just become primary.
+    // Null: not visible yet, on a newly elected primary.
     const document = await files.get(context.job.listing, file.file);
     return document === null || isUndecided(document, file.attempt);
   }
@@ -105,13 +105,13 @@ export function createSplitFiles(deps: SplitDependencies): Stage<SplitStepName> 
     }
   }
 
-  /** A job that has outgrown the room to read ahead of the oldest one is on hold, in the middle of its files. */
+  /** A job that has exceeded the read-ahead limit is on hold, even in the middle of a file. */
   async function untilReleased(file: ListedFile, step: SplitStep): Promise<void> {
     const isHeld = async () => (await contexts.get(file.job, file.attempt))?.job.onHold;
-    while (await step.read('see whether the job is on hold', isHeld)) await step.pause(HOLD_MS);
+    while (await step.read('check whether the job is on hold', isHeld)) await step.pause(HOLD_MS);
   }
 
-  /** Gives the last offsets of the rows. */
+  /** Returns the last offsets of the rows sent. */
   async function split(
     file: ListedFile,
     job: JobDocument,
@@ -126,7 +126,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage<SplitStepName> 
       const message = messageOf(file, cut, trace);
       return step('send', () => publisher.send('rows', [message]));
     };
-    /** A file that waits for room holds one batch, and not the next ones. */
+    /** A file that waits for room keeps only one batch in memory. */
     const send = async (cut: Cut) => {
       const rows = { partner: file.partner, job: file.job, bytes: cut.rows.length + MESSAGE_OVERHEAD };
       const sendWithin = await rowsAhead.room(rows, step.signal);
@@ -169,8 +169,8 @@ export function createSplitFiles(deps: SplitDependencies): Stage<SplitStepName> 
   }
 
   /**
-   * Fails the file behind all batches that anybody has sent of it. Another reader, who died, may have come further than we: a failure
-   * that depends on the time, and not on the bytes, must not take the number of a batch that is there.
+   * Fails the file after all batches that any reader has sent. A previous reader that died may have got further: a failure that depends on
+   * time, not on the bytes, must not take the number of a batch that was sent.
    */
   async function cutBehind(file: ListedFile, failure: FileFailure, step: SplitStep): Promise<Cut[]> {
     await rowsAhead.caughtUp(step.signal);
@@ -178,7 +178,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage<SplitStepName> 
     return resume === 'complete' ? [] : failFile(file, resume, failure);
   }
 
-  /** What the ledger lacks of the file. Undefined: the file is no longer wanted, or complete. */
+  /** Reads and sends what the ledger lacks of the file. Undefined: the file is no longer wanted, or complete. */
   async function read(file: ListedFile, { step, trace }: Reading): Promise<Placed | undefined> {
     const context = await step.read('look up the job', () => contexts.get(file.job, file.attempt));
     if (!context?.wanted) return undefined;
@@ -195,7 +195,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage<SplitStepName> 
   const readInPlace = (file: ListedFile, { step, trace }: Reading) =>
     places.use(file, step.signal, () => read(file, { step, trace }));
 
-  /** Compressed data has no random access: another reader would begin at its first byte. */
+  /** Compressed data has no random access: another reader would have to start over. */
   function finish(file: ListedFile, { step, trace }: Reading): Promise<void> {
     const isWanted = () => wanted(file);
     const fileInHand = {
@@ -203,7 +203,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage<SplitStepName> 
       isWanted,
       async read(own: SplitStep) {
         const sent = await readInPlace(file, { step: own, trace });
-        // Until then the ledger lacks its end, and the new owner of the partition would read the whole file for it.
+        // Until then the ledger lacks the last batches, and a new owner of the partition would read the whole file again.
         const untilValidated = ({ signal }: SplitStep) => rowsAhead.handled(sent!, signal);
         if (sent) await own.whileWanted('wait for validate', isWanted, untilValidated);
       },
@@ -211,7 +211,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage<SplitStepName> 
     return filesInHand.finish(fileInHand, step);
   }
 
-  /** A file that is published again while we have it is read once. */
+  /** A file that is published again while being read is not read twice. */
   function readOnce(file: ListedFile, of: Reading): Promise<unknown> {
     const ofAssignment = reading;
     const name = nameOf(file);
@@ -235,7 +235,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage<SplitStepName> 
       const isLong = file.compressed && file.size >= IN_HAND_BYTES;
       await (isLong ? finish : readOnce)(file, { step, trace });
     },
-    /** Should another reader send the batch first, the file is dispatched again and we with it. */
+    /** If another reader sends the batch first, the file is published again and this is retried. */
     async giveUp({ message, step, trace }) {
       if (message.name !== 'ListedFile') return;
       const file = message.value;

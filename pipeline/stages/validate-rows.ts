@@ -1,6 +1,6 @@
 /**
- * validate: parses a batch of raw rows, sends its distinct devices to their slots' partitions and its rejected rows aside, and
- * only then writes the batch into the ledger: what the ledger counts is on its way to the sink for certain.
+ * validate: parses a batch of raw rows, sends its distinct devices to their slots' partitions and stores its rejected rows. Only then it
+ * records the batch in the ledger, so everything the ledger counts is in `devices`.
  */
 
 import { Binary } from 'mongodb';
@@ -36,7 +36,7 @@ export interface ValidateDependencies {
   rejects: RejectStore;
   lags: Pick<LagReader, 'positionsOf'>;
   handledOffsets: Pick<HandledOffsets, 'hear'>;
-  /** How far it may be ahead of the sink, which spills to MongoDB. */
+  /** Limit of the bytes in flight to the sink, which spills to MongoDB. */
   devicesAheadBytes: number;
   slots: number;
   hashDevice: DeviceHash;
@@ -48,16 +48,18 @@ export interface ValidateDependencies {
   onValidated(parsed: Pick<ParsedRows, 'rows' | 'rejected'>): void;
 }
 
-/** Split in other processes sends more rows when it sees these offsets: the sooner, the fewer have to be ahead. */
+/** Split in other processes waits for these offset commits before it sends more: frequent commits allow a smaller read-ahead. */
 const COMMIT_MS = 100;
-/** More takes milliseconds to parse. */
+/** Larger batches take milliseconds to parse. */
 const TURN_BYTES = 50_000;
-/** What the messages of a batch hold beside its devices. */
+/** Bytes in the messages of a batch besides its devices. */
 const MESSAGE_OVERHEAD = 500;
 
-/** Of the identifiers that rows hold, some of them valid. */
+/** Hashes of the valid identifiers in rows. */
 const hashesIn = (rows: { raw: string }[], hash: DeviceHash): number[] => [
-  ...new Set(rows.flatMap(({ raw }) => identifiersIn(raw)).map((one) => hashOfIdentifier(one, hash))),
+  ...new Set(
+    rows.flatMap(({ raw }) => identifiersIn(raw)).map((identifier) => hashOfIdentifier(identifier, hash)),
+  ),
 ];
 
 export function createValidateRows(deps: ValidateDependencies): Stage<ValidateStepName> {
@@ -76,7 +78,7 @@ export function createValidateRows(deps: ValidateDependencies): Stage<ValidateSt
       maxRejects: deps.rejectsPerFile,
     });
 
-  /** The rows, with those blanked that hold a suppressed device. */
+  /** Blanks rows that contain a suppressed device. */
   async function eraseSuppressed<Row extends { raw: string }>(
     job: JobDocument,
     rows: Row[],
@@ -89,7 +91,7 @@ export function createValidateRows(deps: ValidateDependencies): Stage<ValidateSt
     const isErased = (identifier: string) => suppressed.has(identifier);
     const blanked = suppressed.size > 0 ? blankRows(rows, isErased) : undefined;
     if (!blanked) return rows;
-    const hashes = [...suppressed].map((one) => hashOfIdentifier(one, deps.hashDevice));
+    const hashes = [...suppressed].map((identifier) => hashOfIdentifier(identifier, deps.hashDevice));
     await step('keep-rejects', () => rejects.erase(hashes, isErased, job.partner));
     return blanked;
   }
@@ -100,19 +102,19 @@ export function createValidateRows(deps: ValidateDependencies): Stage<ValidateSt
     parsed: ParsedRows,
     step: ValidateStep,
   ): Promise<void> {
-    // A row of a privacy request is about somebody, whatever is wrong with it.
+    // Rows of a privacy request are personal data, even if malformed: do not keep them.
     if (parsed.rejects.length === 0 || job.kind === 'privacy') return;
     const rows = parsed.rejects;
     const { file, batch: number } = batch;
     const hashes = hashesIn(rows, deps.hashDevice);
     const entry = { job: job._id, file, batch: number, rows, ...(hashes.length > 0 ? { hashes } : {}) };
     const stored = await step('keep-rejects', () => rejects.keep(entry, deps.rejectsPerFile));
-    // Behind that: a deletion meanwhile finds the rows there, or its devices are found to be suppressed here.
+    // After storing: a concurrent deletion either finds the rows stored, or we find its devices suppressed.
     const kept = hashes.length > 0 ? await eraseSuppressed(job, stored, step) : stored;
     const partition = (job._id + file) % deps.rejectPartitions;
     const messages: OutgoingMessage[] = [];
-    // 1,000 rows of 200 bytes are far below what one message may hold.
-    for (const some of inGroups(kept, within({ count: 1_000 }))) {
+    // 1,000 rows of 200 bytes are far below the limit of a message.
+    for (const group of inGroups(kept, within({ count: 1_000 }))) {
       messages.push({
         partition,
         key: `${job._id}.${file}`,
@@ -121,7 +123,7 @@ export function createValidateRows(deps: ValidateDependencies): Stage<ValidateSt
           file,
           batch: number,
           path: batch.path,
-          rows: some,
+          rows: group,
         }),
       });
     }
@@ -195,7 +197,7 @@ function totalsOf(slots: ParsedRows['slots'], count: number): SlotTotal[] {
   return totals;
 }
 
-/** Split and validate count the lines each in its own way; rows are accepted or rejected, and nothing else. */
+/** Cross-checks: split and validate count lines independently, and every row is either accepted or rejected. */
 function imbalanceOf(batch: RowBatch, parsed: ParsedRows): LedgerEntry['failure'] {
   const linesBefore = batch.batch === 0 ? batch.first_line - 1 : 0;
   const rejected = Object.values(parsed.rejected).reduce((sum, count) => sum + count, 0);

@@ -1,4 +1,4 @@
-/** Acks: what each slot counted when it merged a job; and the last job that each slot has merged. */
+/** Acks: the counts of each slot when it merged a job; and the last job that each slot has merged. */
 import { Binary, type Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { AckDocument, FilePairsDocument, SlotDocument } from '../../schemas/stage-documents.ts';
@@ -11,10 +11,10 @@ import { insertNew, removeInSteps } from './bulk.ts';
 export type AckStore = ReturnType<typeof createAckStore>;
 export type Ack = Omit<AckDocument, '_id'>;
 
-/** Of an ack with more files than this, the pairs by file are in pages, each of so many file numbers: an ack stays small. */
+/** If an ack has more files than this, its pairs by file are stored in pages of this many file numbers, so that acks stay small. */
 const PAGE_FILES = 10_000;
 
-/** Numbers, so that the acks of a job, or of jobs that follow each other, are a range of ids. Further slots lie between the first 16. */
+/** Numeric, so that the acks of a job, or of consecutive jobs, are a range of ids. Slots above 16 are fractions between the first 16. */
 const ackId = (job: number, slot: number) =>
   job * DEFAULT_SLOTS + (slot % DEFAULT_SLOTS) + Math.floor(slot / DEFAULT_SLOTS) / MAX_SLOTS;
 const idsFrom = (job: number) => ackId(job, 0);
@@ -23,7 +23,7 @@ const pageOf = (file: number) => Math.floor(file / PAGE_FILES);
 
 const isPaged = (acked: AckDocument[]) => acked.some(({ pagedFiles }) => pagedFiles !== undefined);
 
-/** The pages that the pairs by file of these acks make; one, if no ack has pages. */
+/** The pages of the pairs by file of these acks; a single page if no ack is paged. */
 export function pagesIn(acked: AckDocument[]): number[] {
   let files = 1;
   if (isPaged(acked))
@@ -34,7 +34,7 @@ export function pagesIn(acked: AckDocument[]): number[] {
   return Array.from({ length: pageOf(files - 1) + 1 }, (_, page) => page);
 }
 
-/** An ack as it is stored, and its pages. */
+/** The ack document and its pages. */
 function splitIntoPages(ack: Ack): { ack: Ack; pages: FilePairsDocument[] } {
   if (ack.filePairs.length <= 2 * PAGE_FILES) return { ack, pages: [] };
   const rows = new Map<number, number[][]>();
@@ -47,12 +47,12 @@ function splitIntoPages(ack: Ack): { ack: Ack; pages: FilePairsDocument[] } {
     lastFile = Math.max(lastFile, file);
   }
   const { job, slot } = ack;
-  const pages = [...rows].map(([page, some]) => ({
+  const pages = [...rows].map(([page, numbers]) => ({
     _id: `${job}.${slot}.${page}`,
     job,
     slot,
     page,
-    pairs: new Binary(packNumbers(some)),
+    pairs: new Binary(packNumbers(numbers)),
   }));
   return { ack: { ...ack, filePairs: [], pagedFiles: lastFile + 1 }, pages };
 }
@@ -67,13 +67,13 @@ export function createAckStore(db: Db) {
     updateOne: { filter: { _id: slotId(slot) }, update: { $max: { committedJob: job } }, upsert: true },
   });
 
-  /** Jobs in flight, whose numbers are close together. */
+  /** For jobs in flight, whose numbers are close together. */
   const ofAny = (jobs: number[]) => ({
     _id: { $gte: idsFrom(Math.min(...jobs)), $lt: idsFrom(Math.max(...jobs) + 1) },
     job: { $in: jobs },
   });
 
-  /** Before their ack. They are the same however often the job is merged. */
+  /** Stored before their ack. Every merge of the job yields the same pages. */
   async function storePages(pages: FilePairsDocument[]): Promise<void> {
     for (const { _id, ...page } of pages)
       await filePairs.updateOne({ _id }, { $setOnInsert: page }, { upsert: true });
@@ -81,8 +81,8 @@ export function createAckStore(db: Db) {
 
   return {
     /**
-     * Acks first: a slot that has advanced past a job is never asked for it again. Of an ack, the first write wins: a merge that is
-     * repeated after a crash may count less than the first one did.
+     * Acks first, because a slot that has advanced past a job is never asked for its ack again. First writer wins, because a merge repeated
+     * after a crash may count less than the first.
      */
     recordAndAdvance: groupCommit(async (runs: Ack[][]) => {
       const stored = runs.flat().map(splitIntoPages);
@@ -123,7 +123,7 @@ export function createAckStore(db: Db) {
         .project<Pick<AckDocument, 'job' | 'slot'>>({ _id: 0, job: 1, slot: 1 })
         .toArray();
       const byJob = groupBy(found, ({ job }) => job);
-      return new Map([...byJob].map(([job, some]) => [job, new Set(some.map(({ slot }) => slot))]));
+      return new Map([...byJob].map(([job, own]) => [job, new Set(own.map(({ slot }) => slot))]));
     },
 
     /** Distinct pairs by file over all slots, for the files of one page (`pagesIn`). */

@@ -1,4 +1,4 @@
-/** Devices that loads have brought although only their digests are listed: the first 16 bytes of each digest, until they are reported. */
+/** Loaded devices that were suppressed by digest only: the first 16 bytes of each digest, kept until they are reported. */
 import { Binary, type Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
@@ -10,9 +10,9 @@ export function createArrivalStore(db: Db) {
   return {
     async record(digests: readonly Uint8Array[]): Promise<void> {
       const at = new Date();
-      for (const some of inGroups(digests, within({ count: AT_ONCE })))
+      for (const group of inGroups(digests, within({ count: AT_ONCE })))
         await arrivals.bulkWrite(
-          some.map((digest) => ({
+          group.map((digest) => ({
             updateOne: {
               filter: { _id: new Binary(Uint8Array.from(digest)) },
               update: { $setOnInsert: { at } },
@@ -33,8 +33,8 @@ export function createArrivalStore(db: Db) {
       ).map(({ _id }) => _id.value()),
 
     async forget(digests: readonly Uint8Array[]): Promise<void> {
-      for (const some of inGroups(digests, within({ count: AT_ONCE })))
-        await arrivals.deleteMany({ _id: { $in: some.map((digest) => new Binary(digest)) } });
+      for (const group of inGroups(digests, within({ count: AT_ONCE })))
+        await arrivals.deleteMany({ _id: { $in: group.map((digest) => new Binary(digest)) } });
     },
   };
 }

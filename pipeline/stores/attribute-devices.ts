@@ -1,6 +1,6 @@
 /**
- * How many devices each attribute has. Many attributes share a document, because a job may change tens of thousands of them; each document
- * carries the last job of each partner that it includes. A partner's jobs end in their order, so one that is recorded again changes nothing.
+ * Number of devices by attribute. Many attributes share a document, because a job may change tens of thousands; each document carries the
+ * last job of each partner that it includes. A partner's jobs end in order, so recording a job again changes nothing.
  */
 import type { AnyBulkWriteOperation, Db } from 'mongodb';
 import { type Additions, type AttributeDevicesDocument, collections } from '../../schemas/documents.ts';
@@ -8,16 +8,16 @@ import { groupBy } from '../runtime/collections.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 
 /**
- * Devices that a job added to attributes, or removed; 0 if jobs were merged together and the count is with the last of them. Jobs of
- * several lanes change an attribute, in any order, so none sets a count.
+ * Devices that a job added to or removed from attributes; 0 if several jobs shared a merge and the last of them has the count. Jobs of
+ * several lanes may change an attribute in any order, so counts are incremented, never set.
  */
 export interface AttributeChange {
   job: number;
   partner: string;
   added: Map<number, number>;
-  /** Of an import: when it was accepted. */
+  /** Imports only: when it was accepted. */
   importedAt?: Date;
-  /** Of a deletion: nothing is left of these attributes. */
+  /** Deletions only: no devices are left in these attributes. */
   isEmptied?: boolean;
 }
 
@@ -34,7 +34,7 @@ export type AttributeDeviceStore = ReturnType<typeof createAttributeDeviceStore>
 export function createAttributeDeviceStore(db: Db) {
   const documents = db.collection<AttributeDevicesDocument>(collections.attributeDevices);
 
-  /** So that an update finds it, or finds that it is later than its job. */
+  /** An update must be able to tell a missing document from one that already includes the job. */
   const ensure = (_id: number): Operation => {
     const update = { $setOnInsert: { jobs: {}, devices: {} } };
     return { updateOne: { filter: { _id }, update, upsert: true } };
@@ -42,18 +42,18 @@ export function createAttributeDeviceStore(db: Db) {
 
   function apply({ job, partner, added, importedAt, isEmptied }: AttributeChange): Operation[] {
     const last = `jobs.${partner}`;
-    return [...groupBy(added, ([attribute]) => documentOf(attribute))].map(([_id, some]) => {
+    return [...groupBy(added, ([attribute]) => documentOf(attribute))].map(([_id, counts]) => {
       const fields = <T>(name: string, of: [number, number][], toValue: (count: number) => T) =>
         Object.fromEntries(of.map(([attribute, count]) => [`${name}.${attribute}`, toValue(count)]));
-      const grown = importedAt ? some : [];
+      const grown = importedAt ? counts : [];
       const addition = () => ({ job, at: importedAt! });
       const update = {
-        $inc: fields('devices', some, (count) => count),
+        $inc: fields('devices', counts, (count) => count),
         $set: { [last]: job, ...fields('last', grown, addition) },
-        // By their jobs: only imports of its owner add to an attribute, in their order.
+        // Only imports of its owner add to an attribute, and these end in order.
         ...(grown.length > 0 ? { $min: fields('first', grown, addition) } : {}),
         ...(isEmptied
-          ? { $unset: { ...fields('first', some, removed), ...fields('last', some, removed) } }
+          ? { $unset: { ...fields('first', counts, removed), ...fields('last', counts, removed) } }
           : {}),
       };
       const filter = { _id, [last]: { $not: { $gte: job } } };
@@ -71,18 +71,18 @@ export function createAttributeDeviceStore(db: Db) {
   }
 
   return {
-    /** In the order given. Interrupted, it is simply done again. */
+    /** In the order given. Safe to repeat after an interruption. */
     async record(changes: AttributeChange[]): Promise<void> {
       const touched = new Set(changes.flatMap(({ added }) => [...added.keys()]).map(documentOf));
       const operations = [...[...touched].map(ensure), ...changes.flatMap(apply)];
-      for (const some of inGroups(operations, within({ count: WRITE_AT_ONCE })))
-        await documents.bulkWrite(some, { ordered: true });
+      for (const group of inGroups(operations, within({ count: WRITE_AT_ONCE })))
+        await documents.bulkWrite(group, { ordered: true });
     },
 
-    /** Of these attributes and some others. */
+    /** May include other attributes from the same documents. */
     of: (attributes: number[]) => read(documents.find(those(attributes), { projection: { devices: 1 } })),
 
-    /** The first and the last import that added devices to these attributes, since they were last emptied. */
+    /** The first and the last import that added devices to each attribute since it was last emptied. */
     async additionsTo(attributes: number[]): Promise<Map<number, Additions>> {
       const additions = new Map<number, Additions>();
       for await (const { first, last } of documents.find(those(attributes)))

@@ -1,6 +1,6 @@
 /**
- * Attributes and their foreign keys. Each creation and each association takes the next number of one sequence. A job sees only
- * numbers up to the one current when it was accepted, so that validating its files again gives the same result.
+ * Attributes and their foreign keys. Each creation and each association takes the next number of a sequence. A job sees only numbers up to
+ * the one current when it was accepted, so that validating its files again yields the same result.
  */
 import type { ClientSession, Db } from 'mongodb';
 import { type AttributeDocument, collections } from '../../schemas/documents.ts';
@@ -38,20 +38,23 @@ interface OneAttribute {
   partner?: string;
 }
 
-/** What a report says of an attribute. */
+/** An attribute in a report. */
 type DescribedAttribute = Pick<AttributeDocument, '_id' | 'name' | 'partner' | 'isPrivate'>;
 
 const notDeleted = { deletedSequence: { $exists: false } };
-/** What a job may use: later attributes are unknown to it, and so are those deleted before it was accepted. */
+/** Attributes that a job may use: neither created after it was accepted nor deleted before. */
 const seenBy = ({ partner, attributesAsOf }: Pick<JobDocument, 'partner' | 'attributesAsOf'>) => ({
   partner,
   sequence: { $lte: attributesAsOf },
   $or: [notDeleted, { deletedSequence: { $gt: attributesAsOf } }],
 });
-/** One of the partner's, or of anyone's. */
-const one = ({ id, partner }: OneAttribute) => ({ _id: id, ...(partner === undefined ? {} : { partner }) });
+/** An attribute of the partner, or of any. */
+const matching = ({ id, partner }: OneAttribute) => ({
+  _id: id,
+  ...(partner === undefined ? {} : { partner }),
+});
 
-/** Between the time that an update carries, and when others see it. */
+/** Maximum delay between an update's timestamp and its visibility. */
 const MARGIN_MS = 60_000;
 
 const isDuplicate = (error: unknown) => (error as { code?: unknown }).code === 11000;
@@ -74,11 +77,11 @@ export function createAttributeStore(db: Db) {
   const inTransaction = <T>(work: (session: ClientSession) => Promise<T>) =>
     db.client.withSession((session) => session.withTransaction(() => work(session)));
 
-  /** In one transaction: no job is ever accepted with a sequence number whose attribute is not visible yet. */
+  /** One transaction: otherwise a job might be accepted with a sequence number whose attribute is not visible yet. */
   const insert = (partner: string, wanted: NewAttribute[]): Promise<AttributeDocument[]> =>
     inTransaction(async (session) => {
       const first = await counters.takeAttributeSequences(wanted.length, session);
-      const made = wanted.map(({ name, foreignKey, isPrivate }, i): AttributeDocument => {
+      const created = wanted.map(({ name, foreignKey, isPrivate }, i): AttributeDocument => {
         const sequence = first + i;
         const association = foreignKey === undefined ? {} : { foreignKey, foreignKeySequence: sequence };
         const visibility = isPrivate ? { isPrivate: true as const } : {};
@@ -92,8 +95,8 @@ export function createAttributeStore(db: Db) {
           createdAt: new Date(),
         };
       });
-      await attributes.insertMany(made, { session });
-      return made;
+      await attributes.insertMany(created, { session });
+      return created;
     });
 
   return {
@@ -110,7 +113,7 @@ export function createAttributeStore(db: Db) {
       }
     },
 
-    /** Names and foreign keys must have been checked. All of them, or none. */
+    /** Creates all or none. Names and foreign keys must have been checked. */
     createAll: insert,
 
     /** The partner's attributes that have one of these foreign keys, or had it before they were deleted. */
@@ -144,14 +147,14 @@ export function createAttributeStore(db: Db) {
         .sort({ _id: 1 })
         .toArray(),
 
-    /** Newest first, before an attribute. */
+    /** Newest first, starting before an attribute. */
     page: (partner: string, { before, limit = 0 }: { before?: number | undefined; limit?: number }) =>
       attributes
         .find({ partner, ...notDeleted, ...(before === undefined ? {} : { _id: { $lt: before } }) })
         .sort({ _id: -1 })
         .limit(limit),
 
-    /** Of these attributes, those that are the partner's, or were before they were deleted. */
+    /** Those of the attributes that belong to the partner, including deleted ones. */
     async ownedAmong(partner: string, ids: number[]): Promise<Set<number>> {
       const found = attributes.find({ _id: { $in: ids }, partner }, { projection: { _id: 1 } });
       return new Set((await found.toArray()).map(({ _id }) => _id));
@@ -165,16 +168,16 @@ export function createAttributeStore(db: Db) {
       return new Map(found.map((attribute) => [attribute._id, attribute]));
     },
 
-    /** How many attributes rows of the job may use, up to `most`. */
-    countFor: (job: JobDocument, most: number): Promise<number> =>
-      attributes.countDocuments(seenBy(job), { limit: most }),
+    /** Number of attributes that rows of the job may use, up to `max`. */
+    countFor: (job: JobDocument, max: number): Promise<number> =>
+      attributes.countDocuments(seenBy(job), { limit: max }),
 
-    /** Null if there is none, or it is another partner's. Reports are computed anew. */
+    /** Null if there is none, or it is another partner's. Reports are computed again. */
     async rename(which: OneAttribute, name: string): Promise<AttributeDocument | null> {
       checkName(name);
       const options = { returnDocument: 'after' } as const;
       const renamed = await attributes.findOneAndUpdate(
-        { ...one(which), ...notDeleted },
+        { ...matching(which), ...notDeleted },
         { $set: { name } },
         options,
       );
@@ -183,13 +186,13 @@ export function createAttributeStore(db: Db) {
     },
 
     /**
-     * Hides it from everything that is accepted from now on. Its data stays until a deletion job, which the caller queues next: an import
-     * that is accepted in between no longer sees it. Null if there is none, or its deletion is queued already.
+     * Hides it from all jobs accepted from now on. Its data stays until the deletion job that the caller queues next; an import accepted in
+     * between no longer sees it. Null if there is none, or its deletion is already queued.
      */
     hide: (which: OneAttribute): Promise<AttributeDocument | null> =>
       inTransaction(async (session) => {
         const attribute = await attributes.findOne(
-          { ...one(which), deletedBy: { $exists: false } },
+          { ...matching(which), deletedBy: { $exists: false } },
           { session },
         );
         if (!attribute || attribute.deletedSequence !== undefined) return attribute;
@@ -198,7 +201,7 @@ export function createAttributeStore(db: Db) {
         return { ...attribute, deletedSequence };
       }),
 
-    /** The job deletes the data of a hidden attribute. */
+    /** Records the job that deletes the data of a hidden attribute. */
     async deletionQueued(id: number, job: number): Promise<void> {
       await attributes.updateOne(
         { _id: id, deletedSequence: { $exists: true } },
@@ -207,7 +210,7 @@ export function createAttributeStore(db: Db) {
       await counters.visibilityChanged();
     },
 
-    /** Null if there is none, or it is another partner's. Takes effect at once, also in reports that were computed before. */
+    /** Null if there is none, or it is another partner's. Takes effect at once, also in existing reports. */
     async setVisibility(
       which: OneAttribute,
       visibility: 'public' | 'private',
@@ -217,17 +220,17 @@ export function createAttributeStore(db: Db) {
         visibility === 'private'
           ? { $set: { isPrivate: true, madePrivateAt: since } }
           : { $unset: ['isPrivate', 'madePrivateAt'] };
-      const filter = { ...one(which), ...notDeleted };
+      const filter = { ...matching(which), ...notDeleted };
       const before = await attributes.findOneAndUpdate(filter, [change], { returnDocument: 'before' });
       if (!before) return null;
       const isChanged = (before.isPrivate === true) !== (visibility === 'private');
-      // Reports leave out what has become private by its time, whether they are outdated or not.
+      // Existing reports, outdated or not, filter attributes by the time they became private.
       if (isChanged) await counters.visibilityChanged();
       const { isPrivate: _, ...rest } = before;
       return visibility === 'private' ? { ...rest, isPrivate: true } : rest;
     },
 
-    /** Those that were public at this time, or shortly before, and no longer are. */
+    /** Attributes made private after this time, or shortly before it. */
     madePrivateSince: (time: Date): Promise<Pick<AttributeDocument, '_id' | 'partner'>[]> =>
       attributes
         .find({ madePrivateAt: { $gte: new Date(time.getTime() - MARGIN_MS) } })
@@ -247,7 +250,7 @@ export function createAttributeStore(db: Db) {
         .map(({ _id, foreignKey }) => ({ key: foreignKey!, attribute: _id }));
     },
 
-    /** The attributes that the keys of a deletion refer to, and the indexes of keys that the partner does not have. */
+    /** The attributes of the keys, and the indexes of unknown keys. */
     async resolve(partner: string, keyType: 0 | 1, keys: string[]) {
       const found = new Map<string, number>();
       if (keyType === 0) {

@@ -1,14 +1,14 @@
-/** The files of an audience, over all of its loads: the newest entry of each path counts. Part of the store of files. */
+/** The files of an audience over all of its loads: the newest entry of each path counts. Part of the store of files. */
 import type { Collection } from 'mongodb';
 import type { RejectCode } from '../../schemas/codes.ts';
 import { collections } from '../../schemas/documents.ts';
 import { type FileDocument, type JobDocument, JobStatus } from '../../schemas/job-documents.ts';
 import { READ_AT_ONCE } from './mongo.ts';
 
-/** Without what may be long. */
+/** Without large fields. */
 export type ShownFile = Omit<FileDocument, 'events'>;
 
-/** What a load changes in the files of its audience. */
+/** Changes by a load to the files of its audience. */
 interface UploadChange {
   uploaded: number;
   failed: number;
@@ -21,14 +21,14 @@ const decided = { $in: [JobStatus.done, JobStatus.error] };
 
 export function createAudienceFiles(files: Collection<FileDocument>) {
   return {
-    /** Of all listings, in the order of paths. */
+    /** Files of all listings, ordered by path. */
     ofAudience: (audience: number, generation: number) =>
       files
         .find({ audience, generation }, { batchSize: READ_AT_ONCE })
         .sort({ path: 1 })
         .project<ShownFile>({ events: 0 }),
 
-    /** Of these identities, those of files that the audience has loaded. */
+    /** Those of the identities that the audience has loaded. */
     async loadedAmong(audience: number, generation: number, identities: string[]): Promise<Set<string>> {
       const loaded = await files
         .find({ audience, generation, identity: { $in: identities }, status: JobStatus.done })
@@ -38,8 +38,8 @@ export function createAudienceFiles(files: Collection<FileDocument>) {
     },
 
     /**
-     * What a load changes in its audience, of which the newest entry of each path counts: accepted and rejected rows, and failed files. It costs
-     * what the load has, however much was loaded before, and however often.
+     * How a load changes accepted and rejected rows and failed files of its audience, where the newest entry of each path counts. The
+     * cost depends on the size of the load, not on what was loaded before.
      */
     async changeBy({ _id, listing, audience, generation }: JobDocument): Promise<UploadChange> {
       const change: UploadChange = { uploaded: 0, failed: 0, rejected: {} };

@@ -1,25 +1,25 @@
-/** Audiences, with the results of their finished loads. Pending and running loads are found among the jobs. */
+/** Audiences with the results of their finished loads. Pending and running loads are jobs. */
 import type { AnyBulkWriteOperation, ClientSession, Db, Filter } from 'mongodb';
 import { type AudienceDocument, collections, spaces } from '../../schemas/documents.ts';
 import { EVERYONE, type JobDocument, type JobError, JobStatus } from '../../schemas/job-documents.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 
-/** The id in the console's deep link: in another range than audience ids, so that the two cannot be confused. */
+/** The id in the console's deep link. Its range is disjoint from audience ids, so the two cannot be confused. */
 export const segmentOf = (audience: number): number => 10_000_000 + audience;
 
-/** Whose audiences a call may see: the partner's, or those of one of its customers. */
+/** The audiences that a call may see: the partner's, or those of one customer. */
 export interface Scope {
   partner: string;
   customer: string | null;
 }
 
-/** A deleted audience stays as a mark, so that its first job does not create it again. */
+/** A deleted audience stays as a tombstone, so that its first job does not create it again. */
 const notDeleted = { deletedAt: { $exists: false } };
 
 export const inScope = ({ partner, customer }: Scope) =>
   customer === null ? { partner } : { partner, customer };
 
-/** Text that contains this, in any case. Nothing in it is read as a pattern. */
+/** Case-insensitive substring match; the text is escaped. */
 export const containing = (text: string) => ({
   $regex: text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'),
   $options: 'i',
@@ -29,14 +29,14 @@ interface AudienceFilter {
   before?: number | undefined;
   limit?: number | undefined;
   segment?: number | undefined;
-  /** Part of the name, in any case. */
+  /** Substring of the name, case-insensitive. */
   search?: string | undefined;
   among?: number[] | undefined;
   outcome?: 2 | 3 | undefined;
   maxMs?: number | undefined;
 }
 
-/** What a privacy request has removed from an audience. */
+/** Devices that a privacy request removed from an audience. */
 export interface ErasedFrom {
   audience: number;
   generation: number;
@@ -48,25 +48,25 @@ const WRITE_AT_ONCE = 1_000;
 
 /** The result of a finished load. */
 interface LoadResult {
-  /** Added to what is known: devices that are new with the load, matches among them, accepted rows, files that failed. */
+  /** These are added to the stored counts: new devices, matches among them, accepted rows, failed files. */
   newDevices: number;
   matchedDevices: number;
   uploadedDevices: number;
   failedFiles: number;
-  /** Added, too. */
+  /** Also added. */
   rejected?: AudienceDocument['rejected'];
   errors: JobError[] | null;
 }
 
-/** Further failed paths are recorded as one path that no load can have: the audience's status stays 3 until it is cleared. */
+/** Further failed paths are recorded as OTHER_PATHS, which no load can have: the audience's status stays 3 until it is cleared. */
 const MAX_FAILED_PATHS = 1_000;
 const OTHER_PATHS = '';
 
-/** An error without a file but with a count stands for the failed files beyond those a job lists; it is no failure of the job. */
+/** An error with a count but no file stands for failed files that the job does not list; the job itself has not failed. */
 const failedAsWhole = (errors: JobError[] | null) =>
   errors?.some(({ file, count }) => file === undefined && count === undefined) ?? false;
 
-/** One atomic update that empties an audience and invalidates all earlier work. */
+/** Atomic update that empties an audience and invalidates all earlier work. */
 const emptied = () => ({
   $inc: { generation: 1 },
   $set: {
@@ -92,7 +92,7 @@ export type AudienceStore = ReturnType<typeof createAudienceStore>;
 export function createAudienceStore(db: Db) {
   const audiences = db.collection<AudienceDocument>(collections.audiences);
 
-  /** The generation of each of the audiences that exist. */
+  /** Generation by audience, for audiences that exist. */
   async function generationsOf(ids: number[]): Promise<Map<number, number>> {
     if (ids.length === 0) return new Map();
     const found = await audiences
@@ -105,7 +105,7 @@ export function createAudienceStore(db: Db) {
   return {
     generationsOf,
 
-    /** Creates the audience of its first job. Idempotent: both API and dispatch call it, in case the other one died first. */
+    /** Creates the audience of its first job. Idempotent: API and dispatch both call it, in case the other one died first. */
     async ensure(
       job: Pick<
         JobDocument,
@@ -142,7 +142,7 @@ export function createAudienceStore(db: Db) {
       return found !== null;
     },
 
-    /** Those that exist, and those that were deleted. */
+    /** Including deleted ones. */
     findAll: (ids: number[], session?: ClientSession): Promise<AudienceDocument[]> =>
       audiences.find({ _id: { $in: ids } }, { session }).toArray(),
 
@@ -160,7 +160,7 @@ export function createAudienceStore(db: Db) {
         .limit(limit);
     },
 
-    /** The audiences with the most devices, at least one, up to a number of them. */
+    /** The audiences with the most devices, without empty ones. */
     largest: (scope: Scope, limit: number) =>
       audiences
         .find({ ...inScope(scope), uniqueDevices: { $gt: 0 } })
@@ -172,7 +172,7 @@ export function createAudienceStore(db: Db) {
         })
         .toArray(),
 
-    /** Of these audiences, those that the call may see. */
+    /** Those of the audiences that the call may see. */
     async namesOf(scope: Scope, ids: number[]) {
       const found = await audiences
         .find({ _id: { $in: ids }, ...inScope(scope), ...notDeleted })
@@ -185,7 +185,7 @@ export function createAudienceStore(db: Db) {
       return new Map(found.map((audience) => [audience._id, audience]));
     },
 
-    /** All matches, counted anew while this was the state of the audience. */
+    /** Stores a recount of all matches, if the audience has not changed since. */
     recordMatched: ({ _id, generation, loadedBy, erasedBy }: AudienceDocument, matchedDevices: number) => {
       const absent = { $exists: false };
       const same = { loadedBy: loadedBy ?? absent, erasedBy: erasedBy ?? absent };
@@ -195,8 +195,8 @@ export function createAudienceStore(db: Db) {
     },
 
     /**
-     * Clears the audience if it still has the given generation: one atomic update invalidates all earlier work.
-     * If it has a later one, it was cleared since the generation was read: the result is the same.
+     * Clears the audience if it still has the given generation: one atomic update invalidates all earlier work. If the generation is
+     * later, it was cleared meanwhile, which has the same result.
      */
     async clear(scope: Scope, id: number, generation: number): Promise<boolean> {
       const result = await audiences.updateOne({ _id: id, generation, ...inScope(scope) }, emptied());
@@ -209,7 +209,7 @@ export function createAudienceStore(db: Db) {
         { $set: { name, updatedAt: new Date() } },
       ),
 
-    /** Permanently: a clear, after which it is hidden. */
+    /** Deletes permanently: clears the audience and hides it. */
     delete: (scope: Scope, id: number) => {
       const { $set, ...rest } = emptied();
       return audiences.updateOne(
@@ -218,27 +218,27 @@ export function createAudienceStore(db: Db) {
       );
     },
 
-    /** Of these jobs, those whose audience has been cleared since they were accepted. */
+    /** Those of the jobs whose audience was cleared after they were accepted. */
     async clearedAmong(jobs: JobDocument[]): Promise<Set<number>> {
       const loads = jobs.filter(({ audience }) => audience !== null);
       const generations = await generationsOf(loads.map(({ audience }) => audience!));
-      // A lower one, or none, is a stale read and no clear.
+      // A lower generation, or none, is a stale read, not a clear.
       const isCleared = (job: JobDocument) => (generations.get(job.audience!) ?? 0) > job.generation!;
       return new Set(loads.filter(isCleared).map(({ _id }) => _id));
     },
 
-    /** The device sets of a partner's audiences, or of all, some at a time. */
+    /** Pages of the spaces of a partner's audiences, or of all. */
     async *spacesOf(partner: string | undefined, atOnce: number): AsyncGenerator<string[]> {
       for (let after = 0; ; ) {
-        const some = await audiences
+        const page = await audiences
           .find({ ...(partner === undefined ? {} : { partner }), ...notDeleted, _id: { $gt: after } })
           .sort({ _id: 1 })
           .limit(atOnce)
           .project<Pick<AudienceDocument, '_id' | 'generation'>>({ generation: 1 })
           .toArray();
-        if (some.length === 0) return;
-        yield some.map(({ _id, generation }) => spaces.audience(_id, generation));
-        after = some.at(-1)!._id;
+        if (page.length === 0) return;
+        yield page.map(({ _id, generation }) => spaces.audience(_id, generation));
+        after = page.at(-1)!._id;
       }
     },
 
@@ -269,14 +269,14 @@ export function createAudienceStore(db: Db) {
           ],
         },
       }));
-      for (const some of inGroups(writes, within({ count: WRITE_AT_ONCE })))
-        await audiences.bulkWrite(some as AnyBulkWriteOperation<AudienceDocument>[], { ordered: false });
+      for (const group of inGroups(writes, within({ count: WRITE_AT_ONCE })))
+        await audiences.bulkWrite(group as AnyBulkWriteOperation<AudienceDocument>[], { ordered: false });
     },
 
-    /** Audiences of which something may be left from before a clear. */
+    /** Audiences that may have leftovers from before a clear. */
     toSweep: () => audiences.find({ clearedAt: { $exists: true } }),
 
-    /** Nothing is left of earlier generations. Final if that was so long ago, and the audience was not cleared since. */
+    /** Records that earlier generations are swept. Final after `finalAfterMs` without another clear. */
     markSwept: ({ _id, generation }: Pick<AudienceDocument, '_id' | 'generation'>, finalAfterMs: number) => {
       const isFinal = { $lt: ['$sweptAt', { $subtract: ['$$NOW', finalAfterMs] }] };
       const unlessFinal = (field: string) => ({ $cond: [isFinal, '$$REMOVE', field] });
@@ -287,8 +287,8 @@ export function createAudienceStore(db: Db) {
     },
 
     /**
-     * Only while the audience has the job's generation, so that a clear in between stands; and only if no later load was recorded,
-     * so that a dispatcher that lost its leadership without noticing does not overwrite newer counts.
+     * Only while the audience has the job's generation, so that a clear in between stands; and only if no later load was recorded, so
+     * that a zombie dispatcher does not overwrite newer counts.
      */
     async recordLoad(
       { _id, audience, generation, filePath }: JobDocument,
@@ -303,7 +303,7 @@ export function createAudienceStore(db: Db) {
       const nothingFailed = { $and: [{ $eq: ['$failedPaths', []] }, { $lte: ['$failedFiles', 0] }] };
       const failed = { $ifNull: ['$failedPaths', []] };
       const isFull = { $gte: [{ $size: failed }, MAX_FAILED_PATHS] };
-      // A path is any text, and may look like a field reference.
+      // A literal, because a path may look like a field reference.
       const path = { $literal: filePath };
       let failedPaths: object = failed;
       if (failedAsWhole(errors))
@@ -314,10 +314,10 @@ export function createAudienceStore(db: Db) {
         [
           {
             $set: {
-              // Not what the slots hold now: a privacy request may have removed some meanwhile, and is recorded for itself.
+              // Not the slots' current counts: removals by privacy requests are recorded separately.
               uniqueDevices: sum('uniqueDevices', newDevices),
               matchedDevices: plus('matchedDevices'),
-              // A load without a new device leaves the count as it is.
+              // Only a load with new devices changes the count.
               ...(newDevices > 0 ? { matchedAt: '$$NOW', matchedBy: 'load' } : {}),
               rejected: { $mergeObjects: ['$rejected', Object.fromEntries(rejectedSums)] },
               uploadedDevices: plus('uploadedDevices'),

@@ -1,4 +1,4 @@
-/** What several stores need: inserts of which some may repeat, removals in steps, and reads that may be stale. */
+/** Shared by several stores: idempotent inserts, removals in steps, stale reads. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Collection,
@@ -11,8 +11,8 @@ import {
 const AT_ONCE = 2_000;
 
 /**
- * Removes all documents that match, a limited number at a time, so that no command runs for long. Interrupted, it is simply repeated. The
- * filter must use an index. `pauses`: works half of the time; false where a caller waits for it.
+ * Removes all matching documents, a limited number at a time, so that no command runs for long. Safe to repeat after an interruption. The
+ * filter must use an index. `pauses`: works half of the time; false if a caller waits for it.
  */
 export async function removeInSteps<T extends Document>(
   collection: Collection<T>,
@@ -31,7 +31,7 @@ export async function removeInSteps<T extends Document>(
   }
 }
 
-/** Inserts documents of which some may be stored already: those stay as they are. */
+/** Inserts documents; existing ones are not changed. */
 
 const DUPLICATE_KEY = 11_000;
 
@@ -49,8 +49,8 @@ export async function insertNew<T extends Document>(
 }
 
 /**
- * A read returned something older than what is known to be written. For a moment, a new primary may show less than a majority had
- * acknowledged to its predecessor. So a result that cannot be true is read again, and not acted upon.
+ * A read returned a state older than one known to be written: for a moment, a new primary may lag behind what its predecessor acknowledged
+ * by majority. An impossible result is therefore read again, not acted upon.
  */
 export class StaleRead extends Error {
   readonly code = 'stale_read';

@@ -1,13 +1,12 @@
 /**
- * The attribute rows of composition reports, as they were rendered when the report was computed: as many to a document as make a chunk of
- * a response. They belong to the token of the computation. Those that no report names expire, so that a response with a report that is
- * being replaced can be completed.
+ * The attribute rows of composition reports, rendered when the report was computed; one document is a chunk of a response. They belong to
+ * the token of the computation. Rows that no report references expire after a delay, so that responses from a replaced report can finish.
  */
 import { Binary, type Db } from 'mongodb';
 import type { CompositionRowsDocument } from '../../schemas/composition-documents.ts';
 import { collections } from '../../schemas/documents.ts';
 
-/** An index of the rows, and their text in each format (api/resources/composition/attribute-rows.ts). */
+/** An index of the rows, and the text in each format (api/resources/composition/attribute-rows.ts). */
 export interface RenderedRows {
   index: Uint8Array;
   json: Uint8Array;
@@ -18,9 +17,9 @@ export interface StoredRows {
   text: Buffer;
 }
 
-/** Longer than it takes to store a report, if the process that stores it does not die. */
+/** Longer than storing a report takes. */
 const UNFINISHED_MS = 3_600_000;
-/** Longer than anybody should take to read a report; reports may be replaced every few seconds. */
+/** Longer than a client should take to read a report. Reports may be replaced every few seconds. */
 const REPLACED_MS = 5 * 60_000;
 const DIGITS = 8;
 
@@ -33,7 +32,7 @@ export function createCompositionRowStore(db: Db) {
   const expiring = [{ $set: { expiresAt: inMs(REPLACED_MS) } }];
 
   return {
-    /** They expire, unless they are kept. */
+    /** Rows expire unless `keep` is called. */
     add: (
       { token, audience, generation }: { token: string; audience: number; generation: number },
       part: number,
@@ -55,11 +54,11 @@ export function createCompositionRowStore(db: Db) {
 
     keep: (token: string) => rows.updateMany(partsOf(token), { $unset: { expiresAt: '' } }),
     expire: (token: string) => rows.updateMany(partsOf(token), expiring),
-    /** Those of cleared generations. */
+    /** Lets rows of cleared generations expire. */
     expireBelow: (audience: number, generation: number) =>
       rows.updateMany({ audience, generation: { $lt: generation }, expiresAt: { $exists: false } }, expiring),
 
-    /** In their order. */
+    /** In order. */
     async *read(token: string, format: 'json' | 'csv'): AsyncGenerator<StoredRows> {
       const found = rows
         .find(partsOf(token), { projection: { index: 1, [format]: 1 }, promoteBuffers: true, batchSize: 16 })

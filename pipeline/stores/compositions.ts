@@ -1,6 +1,6 @@
 /**
- * Composition reports, and claims on computing them: several API processes compute a report once, and show the same progress. A
- * claim without a heartbeat is that of a dead process, and free. All times are those of the database's clock.
+ * Composition reports, and claims (leases) on computing them, so that several API processes compute a report once and show the same
+ * progress. A claim without a heartbeat belongs to a dead process and is free. All times are on the database's clock.
  */
 import type { Db } from 'mongodb';
 import type {
@@ -13,20 +13,20 @@ import { collections } from '../../schemas/documents.ts';
 import type { Scope } from './audiences.ts';
 import { type Held, inFreePlace, type PlaceLimits, type Places } from './places.ts';
 
-/** Without a heartbeat for so long, a claim is free. */
+/** A claim without a heartbeat for this long is free. */
 export const DEAD_AFTER_MS = 10_000;
-/** An older failure is no news. */
+/** Older failures are not reported. */
 const TELL_FAILURE_MS = 60_000;
 
-/** What is known of an audience's report, without its long parts. */
+/** The state of an audience's report, without its large fields. */
 interface StoredComposition {
   report?: CompositionHead & { ageMs: number };
-  /** Only one that is alive. */
+  /** Only if alive. */
   claim?: CompositionClaim;
   failedAt?: Date;
 }
 
-/** What is to be computed, and who has asked. */
+/** What to compute, and for whom. */
 interface ClaimRequest extends Scope {
   audience: number;
   generation: number;
@@ -65,7 +65,7 @@ export function createCompositionStore(db: Db) {
     return found ?? {};
   }
 
-  /** The places of the partner's claims. Those of dead processes are free. */
+  /** The places of the partner's claims. Places of dead processes are free. */
   async function placesOf(partner: string): Promise<Held[]> {
     const claims = { 'claim.partner': partner, 'claim.place': { $exists: true } };
     const isDead = { $expr: { $not: [claimIsAlive] } };
@@ -101,7 +101,7 @@ export function createCompositionStore(db: Db) {
   return {
     find,
 
-    /** All of a report, unless another has replaced it. */
+    /** The whole report, unless it was replaced. */
     async report(audience: number, token: string): Promise<CompositionReport | undefined> {
       const found = await compositions.findOne(
         { _id: audience, 'report.token': token },
@@ -111,8 +111,8 @@ export function createCompositionStore(db: Db) {
     },
 
     /**
-     * Claims the computation, unless another process computes this generation already. Returns the claim that stands, or `full` if the partner
-     * or the customer has too many.
+     * Claims the computation, unless another process is already computing this generation. Returns the current claim, or `full` if the
+     * partner or the customer has too many.
      */
     async claim(wanted: ClaimRequest, limits: PlaceLimits): Promise<CompositionClaim | 'full'> {
       const { claim } = await find(wanted.audience);
@@ -123,7 +123,7 @@ export function createCompositionStore(db: Db) {
       );
     },
 
-    /** Shows that the claims are alive, and how far each computation is. */
+    /** Heartbeat of the claims, with their progress. */
     async beat(claims: { audience: number; token: string; progress: number }[]): Promise<void> {
       await compositions.bulkWrite(
         claims.map(({ audience, token, progress }) => ({
@@ -136,7 +136,7 @@ export function createCompositionStore(db: Db) {
       );
     },
 
-    /** Stores the report if the claim is still ours. Gives the token of the computation that is no longer needed, if there is one. */
+    /** Stores the report if the claim is still ours. Returns the token of the computation that is now obsolete, if any. */
     async finish(audience: number, token: string, report: NewReport): Promise<string | undefined> {
       const times = { startedAt: '$claim.startedAt', computedAt: '$$NOW' };
       const whole = { $mergeObjects: [{ $literal: { ...report, token } }, times] };
@@ -157,17 +157,17 @@ export function createCompositionStore(db: Db) {
     release: (audience: number, token: string) =>
       compositions.updateOne(claimed(audience, token), { $unset: { claim: '' } }),
 
-    /** The report cannot be shown: it is computed anew. */
+    /** Discards an unusable report, so that it is computed again. */
     forget: (audience: number, token: string) =>
       compositions.updateOne({ _id: audience, 'report.token': token }, { $unset: { report: '' } }),
 
-    /** True for one caller only: a failure is reported once. */
+    /** True for one caller only, so that a failure is reported once. */
     async takeFailure(audience: number, failedAt: Date): Promise<boolean> {
       const result = await compositions.updateOne({ _id: audience, failedAt }, { $unset: { failedAt: '' } });
       return result.modifiedCount === 1;
     },
 
-    /** Reports of cleared generations. */
+    /** Removes reports of cleared generations. */
     forgetBelow: (audience: number, generation: number) =>
       compositions.deleteOne({ _id: audience, generation: { $lt: generation } }),
   };

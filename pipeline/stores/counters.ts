@@ -1,6 +1,6 @@
 /**
- * Numbers that the processes share: the attribute sequence, the ends of jobs, the number of slots and of `devices` partitions, leases,
- * how far history is removed, how far events for webhooks are recorded.
+ * Numbers shared by all processes: the attribute sequence, the ends of jobs, the number of slots and of `devices` partitions, leases, and
+ * the watermarks of retention and of recorded webhook events.
  */
 import type { ClientSession, Db } from 'mongodb';
 import { type CounterDocument, collections } from '../../schemas/documents.ts';
@@ -14,10 +14,10 @@ export type CounterStore = ReturnType<typeof createCounterStore>;
 const ATTRIBUTES = 'attributes';
 const PARTITIONS = 'device partitions';
 const SLOTS = 'slots';
-/** Up to which end events for webhooks are recorded. */
+/** Watermark: webhook events are recorded up to this end. */
 const RECORDED = 'webhook events recorded up to';
 
-/** Up to which job expired history is removed. */
+/** Watermarks of retention: history is removed up to this job. */
 export const removedUpTo = { jobs: 'jobs removed up to', rejects: 'rejects removed up to' } as const;
 
 const ENDS = 'jobs ended';
@@ -25,7 +25,7 @@ const MARKETPLACE = 'jobs of the marketplace ended';
 const loadsOf = (partner: string) => `loads ended of ${partner}`;
 
 type ChangingJob = Pick<JobDocument, 'kind' | 'partner'>;
-/** The sets that a job changes: attributes, or audiences of the partner; a privacy request changes both. */
+/** The device sets that a job changes: attributes, or the partner's audiences; a privacy request changes both. */
 function changedBy({ kind, partner }: ChangingJob): string[] {
   if (kind === 'audience') return [loadsOf(partner)];
   return kind === 'privacy' ? [MARKETPLACE, loadsOf(partner)] : [MARKETPLACE];
@@ -37,7 +37,7 @@ const leaseFor = (leaseMs: number) => ({
   value: { $add: [now, leaseMs] },
   expiresAt: { $add: ['$$NOW', leaseMs + DAY_MS] },
 });
-/** How often the visibility of an attribute was changed. */
+/** Number of changes to the visibility of attributes. */
 const VISIBILITY = 'attribute visibility';
 
 export function createCounterStore(db: Db) {
@@ -46,7 +46,7 @@ export function createCounterStore(db: Db) {
   const slotCount = async (): Promise<number> =>
     (await counters.findOne({ _id: SLOTS }))?.value ?? DEFAULT_SLOTS;
 
-  /** The first of so many numbers in a row. */
+  /** Takes `count` consecutive numbers and returns the first. */
   async function take(_id: string, count = 1, session?: ClientSession): Promise<number> {
     const counter = await counters.findOneAndUpdate(
       { _id },
@@ -57,35 +57,35 @@ export function createCounterStore(db: Db) {
   }
 
   return {
-    /** The last number given to an attribute or an association: what a job accepted now may see. */
+    /** The last number of an attribute or an association: a job accepted now sees everything up to it. */
     async attributeSequence(): Promise<number> {
       const counter = await counters.findOne({ _id: ATTRIBUTES }, { readConcern: { level: 'local' } });
       return counter?.value ?? 0;
     },
 
-    /** The first of so many numbers in a row. */
+    /** Takes `count` consecutive numbers and returns the first. */
     takeAttributeSequences: (count: number, session: ClientSession) => take(ATTRIBUTES, count, session),
     take: (of: 'webhooks' | 'deliveries' | 'digest edits' | 'dry runs', count = 1) => take(of, count),
 
     /**
-     * Numbers the ends of jobs one after the other, and counts them by the device sets that they change; in the transaction that ends the
-     * jobs, so a number that is seen comes with all ends up to it. Returns the number of the first.
+     * Numbers the ends of jobs consecutively and counts them by the device sets they change. Runs in the transaction that ends the jobs, so
+     * a visible number implies that all ends up to it are visible. Returns the first number.
      */
     async addEnds(jobs: ChangingJob[], session: ClientSession): Promise<number> {
       if (jobs.length === 0) return 0;
       const first = await take(ENDS, jobs.length, session);
-      const updates = [...groupBy(jobs.flatMap(changedBy), (name) => name)].map(([_id, some]) => ({
-        updateOne: { filter: { _id }, update: { $inc: { value: some.length } }, upsert: true },
+      const updates = [...groupBy(jobs.flatMap(changedBy), (name) => name)].map(([_id, { length }]) => ({
+        updateOne: { filter: { _id }, update: { $inc: { value: length } }, upsert: true },
       }));
       await counters.bulkWrite(updates, { session });
       return first;
     },
 
-    /** How many jobs have ended: the number of the last end. */
+    /** Number of ended jobs, which is the number of the last end. */
     countEnds: async (session?: ClientSession): Promise<number> =>
       (await counters.findOne({ _id: ENDS }, { session }))?.value ?? 0,
 
-    /** How many jobs have ended that change attributes, and loads of the partner. */
+    /** Number of ended jobs that change attributes, and of ended loads of the partner. */
     async endsChanging(partner: string): Promise<{ marketplace: number; loads: number }> {
       const loads = [loadsOf(partner), loadsOf(EVERYONE)];
       const found = await counters.find({ _id: { $in: [MARKETPLACE, ...loads] } }).toArray();
@@ -105,23 +105,23 @@ export function createCounterStore(db: Db) {
       return { end: counter?.value ?? 0, version: counter?.version ?? 0 };
     },
 
-    /** False if the webhooks have changed since the version was read: for some of them, events may be missing. */
+    /** False if webhooks have changed since the version was read: some may lack events. */
     async moveRecorded(version: number, end: number): Promise<boolean> {
       const moved = await counters.updateOne({ _id: RECORDED, version }, { $max: { value: end } });
       return moved.matchedCount === 1;
     },
 
-    /** To be called after webhooks were changed: what is recorded from now on is recorded for them. */
+    /** Call it after changing webhooks: events recorded from then on include them. */
     webhooksChanged: () =>
       counters.updateOne({ _id: RECORDED }, { $inc: { version: 1 }, $max: { value: 0 } }, { upsert: true }),
 
     /**
-     * The number of `devices` partitions is stored with the data and must not change: it decides in which partition a slot is.
-     * After a change, markers would miss the devices of jobs in flight, and two sinks would own the same slot.
+     * The number of `devices` partitions is stored with the data and must not change, because it maps slots to partitions. After a change,
+     * markers would miss the devices of jobs in flight, and two sinks would own the same slot.
      */
     async keepPartitionCount(topic: string, count: number): Promise<void> {
       const slots = await slotCount();
-      // A partition without a slot would never answer a marker.
+      // A partition without a slot would never vote.
       if (count > slots)
         throw new StartRefused(
           `topic ${topic} has ${count} partitions, more than there are slots (HEADRACE_SLOTS=${slots}): recreate it with ${slots} or less`,
@@ -135,7 +135,7 @@ export function createCounterStore(db: Db) {
         );
     },
 
-    /** The number of slots is chosen at the first start and stored with the data: it decides where a device is. */
+    /** The number of slots is stored with the data at the first start and must not change, because it maps devices to slots. */
     async keepSlotCount(count: number): Promise<void> {
       await counters.updateOne({ _id: SLOTS }, { $setOnInsert: { value: count } }, { upsert: true });
       const kept = (await counters.findOne({ _id: SLOTS }))!.value;
@@ -148,11 +148,11 @@ export function createCounterStore(db: Db) {
 
     slotCount,
 
-    /** With how many partitions the data was written; undefined if nothing was. */
+    /** Number of partitions the data was written with; undefined if there is no data. */
     partitionCount: async (): Promise<number | undefined> =>
       (await counters.findOne({ _id: PARTITIONS }))?.value,
 
-    /** Highest numbers, by name; they never fall. Those that are not known are 0. */
+    /** Watermarks by name, which never decrease. Unknown ones are 0. */
     async highest(names: string[]): Promise<number[]> {
       const found = await counters.find({ _id: { $in: names } }).toArray();
       const values = new Map(found.map(({ _id, value }) => [_id, value]));
@@ -167,7 +167,7 @@ export function createCounterStore(db: Db) {
         { ordered: false },
       ),
 
-    /** The value is the time at which the lease ends, by the database's clock: those of the processes may differ. */
+    /** `value` is the expiry of the lease on the database's clock, because clocks of processes may differ. */
     async takeLease(_id: string, holder: string, leaseMs: number): Promise<boolean> {
       const isFree = { $lt: [{ $ifNull: ['$value', 0] }, now] };
       const { value, expiresAt } = leaseFor(leaseMs);
@@ -181,13 +181,13 @@ export function createCounterStore(db: Db) {
         const lease = await counters.findOneAndUpdate({ _id }, [{ $set: set }], options);
         return lease?.holder === holder;
       } catch (error) {
-        // Two upserts at the same moment: the other process has the lease.
+        // Concurrent upserts: the other process has the lease.
         if ((error as { code?: unknown }).code === 11000) return false;
         throw error;
       }
     },
 
-    /** False if another has taken it. */
+    /** False if another process has taken it. */
     async renewLease(_id: string, holder: string, leaseMs: number): Promise<boolean> {
       const renewed = await counters.updateOne({ _id, holder }, [{ $set: leaseFor(leaseMs) }]);
       return renewed.matchedCount === 1;

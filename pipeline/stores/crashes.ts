@@ -1,13 +1,13 @@
 /**
- * Finds the message that crashes processes. A partition whose owners have crashed repeatedly at the same offset is read carefully:
- * one message at a time, each recorded before it is handled. An owner that loses the partition alive does not count, however often
- * that happens while one large file keeps the offset where it is.
+ * Finds poison messages, which crash processes. A partition whose owners crashed repeatedly at the same offset is read carefully: one
+ * message at a time, each recorded before it is handled. An owner that loses the partition without crashing does not count, however often
+ * that happens while a large file holds back the offset.
  */
 import type { Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { CrashDocument } from '../../schemas/stage-documents.ts';
 
-/** With so many owners at one offset that did not leave, a partition is read carefully. */
+/** A partition is read carefully after this many owners at one offset that did not leave cleanly. */
 const CAREFUL_FROM = 3;
 const MAX_KEPT = 10;
 
@@ -17,7 +17,7 @@ export function createCrashStore(db: Db) {
   const crashes = db.collection<CrashDocument>(collections.crashes);
   const idOf = (stage: string, partition: number) => `${stage}/${partition}`;
 
-  /** By message: those before the one that crashes processes are redelivered, too, and must not be blamed. */
+  /** Counted by message: messages before the poison message are redelivered, too, and must not be blamed. */
   async function countDeath({ _id, offset, inHand }: CrashDocument): Promise<void> {
     if (inHand)
       await crashes.updateOne(
@@ -42,7 +42,7 @@ export function createCrashStore(db: Db) {
       return new Set([...before.owners, owner]).size >= CAREFUL_FROM;
     },
 
-    /** A new owner, wherever it begins. True if the owner before it crashed. */
+    /** A new owner, starting at any offset. True if the previous owner crashed. */
     async succeed(stage: string, partition: number, owner: string): Promise<boolean> {
       const _id = idOf(stage, partition);
       const before = await crashes.findOne({ _id });
@@ -52,7 +52,7 @@ export function createCrashStore(db: Db) {
       return before !== null && before.owners.length > 0;
     },
 
-    /** The owner has lost the partition without dying. */
+    /** The owner lost the partition without crashing. */
     async leave(stage: string, partition: number, owner: string): Promise<void> {
       await crashes.updateOne(
         { _id: idOf(stage, partition), owners: owner },

@@ -1,4 +1,4 @@
-/** Dry runs: queued by the API, run by whichever thread of a pipeline takes one. A runner that dies is replaced when its lease ends. */
+/** Dry runs: queued by the API, taken by any pipeline thread. A dead runner is replaced when its lease expires. */
 import type { Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { DryRunDocument } from '../../schemas/dry-run-documents.ts';
@@ -8,7 +8,7 @@ import { type Held, inFreePlace, type PlaceLimits, violatedKey } from './places.
 
 export type DryRunStore = ReturnType<typeof createDryRunStore>;
 type DryRunResult = Pick<DryRunDocument, 'fileCount' | 'bytes' | 'prefixMatches' | 'files' | 'errors'>;
-/** What a runner has taken. */
+/** A dry run leased by this runner. */
 export type TakenDryRun = DryRunDocument & { runner: string };
 
 const unfinished = { status: { $in: [JobStatus.pending, JobStatus.running] } };
@@ -22,7 +22,7 @@ export function createDryRunStore(db: Db) {
   const dryRuns = db.collection<DryRunDocument>(collections.dryRuns);
 
   return {
-    /** Of one that was stored before, the first record stays. `full` if the partner or the customer has too many unfinished ones. */
+    /** Idempotent: an existing document stays. `full` if the partner or the customer has too many unfinished dry runs. */
     insert: (dryRun: DryRunDocument, limits: PlaceLimits) => {
       const { partner, customer } = dryRun;
       const fields = { projection: { customer: 1, place: 1, customerPlace: 1 } };
@@ -45,7 +45,7 @@ export function createDryRunStore(db: Db) {
     waiting: (except: string[]): Promise<string[]> =>
       dryRuns.distinct('partner', { ...free(), partner: { $nin: except } }),
 
-    /** The partner's oldest one without a lease. */
+    /** Takes the partner's oldest dry run without a lease. */
     take: (partner: string, runner: string, leaseMs: number): Promise<TakenDryRun | null> =>
       dryRuns.findOneAndUpdate(
         { partner, ...free() },
@@ -61,7 +61,7 @@ export function createDryRunStore(db: Db) {
         { sort: { _id: 1 }, returnDocument: 'after' },
       ) as Promise<TakenDryRun | null>,
 
-    /** Blanks examples that hold such identifiers, of one partner's dry runs or of all, row by row: slots do so at the same time. */
+    /** Blanks examples with such identifiers, of one partner or of all. Updates single rows, because slots do so concurrently. */
     async erase(isErased: (identifier: string) => boolean, partner: string | undefined): Promise<void> {
       const hasExamples = { 'files.examples.raw': { $exists: true } };
       const scope = partner === undefined ? {} : { partner };
@@ -73,11 +73,11 @@ export function createDryRunStore(db: Db) {
       }
     },
 
-    /** Before its end. No effect if another process runs it by now. */
+    /** Stores the result before the end. No effect if another process has taken the run over. */
     keep: ({ _id, runner }: TakenDryRun, result: DryRunResult) =>
       dryRuns.updateOne({ _id, runner, ...unfinished }, { $set: result }),
 
-    /** The same. Erases the credentials of its job. */
+    /** No effect if another process has taken it over. Erases the credentials of its job. */
     end: ({ _id, runner }: TakenDryRun, status: JobStatus) =>
       dryRuns.updateOne(
         { _id, runner, ...unfinished },

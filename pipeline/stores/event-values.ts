@@ -1,7 +1,7 @@
 /**
- * The dictionary of each generation of an audience: its event values, numbered in the order of its loads. It keeps the first 10,000;
- * whatever comes later is OTHER_EVENTS. Numbers are given without gaps and never change, so a value without a number, in a dictionary
- * that is not full, means that the read is stale, and nothing else.
+ * The dictionary of each generation of an audience: event values, numbered in the order of its loads. It keeps the first 10,000; later
+ * values become OTHER_EVENTS. Numbers have no gaps and never change, so a value without a number in a dictionary that is not full always
+ * means a stale read.
  */
 import { LRUCache } from 'lru-cache';
 import { type Db, MongoBulkWriteError } from 'mongodb';
@@ -12,7 +12,7 @@ import { removeInSteps, StaleRead } from './bulk.ts';
 
 export type EventValueStore = ReturnType<typeof createEventValueStore>;
 
-/** Devices without an event are counted under this number. */
+/** Number of devices without an event. */
 export const NO_EVENT_NUMBER = 0;
 /** The number of OTHER_EVENTS, in every dictionary. */
 export const OTHER_NUMBER = 1;
@@ -29,7 +29,7 @@ export function createEventValueStore(db: Db, lastNumber = LAST_NUMBER) {
   const numbers = new LRUCache<string, number>({ max: MAX_CACHED });
   const idOf = (audience: number, generation: number, value: string) => `${audience}.${generation}.${value}`;
 
-  /** The numbers of those values that have one. */
+  /** The numbers of the values that are in the dictionary. */
   async function find(audience: number, generation: number, wanted: string[]): Promise<Map<string, number>> {
     const ids = new Map(wanted.map((value) => [idOf(audience, generation, value), value]));
     const found = new Map<string, number>();
@@ -39,9 +39,9 @@ export function createEventValueStore(db: Db, lastNumber = LAST_NUMBER) {
       found.set(value, number);
       ids.delete(id);
     }
-    for (const some of inGroups(ids.keys(), within({ count: FIND_AT_ONCE }))) {
+    for (const group of inGroups(ids.keys(), within({ count: FIND_AT_ONCE }))) {
       for await (const { _id, number } of values.find(
-        { _id: { $in: some } },
+        { _id: { $in: group } },
         { projection: { number: 1 } },
       )) {
         found.set(ids.get(_id)!, number);
@@ -58,8 +58,8 @@ export function createEventValueStore(db: Db, lastNumber = LAST_NUMBER) {
 
   return {
     /**
-     * Numbers those of the values that have none, while there is room; false if none is left. Two dispatchers that do so for the
-     * same load give the same numbers: the second one meets a number or a value that is taken, and reads again.
+     * Numbers new values while the dictionary has room; false if it is full. Two dispatchers doing so for the same load assign the same
+     * numbers: the second gets a duplicate key and reads again.
      */
     async assign(audience: number, generation: number, given: Iterable<string>): Promise<boolean> {
       const wanted = [...new Set(given)].filter(isNumbered);
@@ -71,12 +71,12 @@ export function createEventValueStore(db: Db, lastNumber = LAST_NUMBER) {
       const documents = fitting.map((value, i): EventValueDocument => {
         return { _id: idOf(audience, generation, value), audience, generation, number: last + 1 + i, value };
       });
-      // In the order of their numbers, so that none is skipped should this process die in the middle.
+      // Ordered, so that a crash in the middle leaves no gap.
       if (documents.length > 0) await values.insertMany(documents, { ordered: true }).catch(reportTaken);
       return last + unknown.length < lastNumber;
     },
 
-    /** For the devices of a load whose values have been assigned. '' has no number. */
+    /** For a load whose values have been assigned. '' has no number. */
     async numbersOf(
       audience: number,
       generation: number,
@@ -86,7 +86,7 @@ export function createEventValueStore(db: Db, lastNumber = LAST_NUMBER) {
       const found = await find(audience, generation, all.filter(isNumbered));
       const rest = all.filter((value) => value !== '' && !found.has(value));
       if (rest.some(isNumbered) && (await lastOf(audience, generation)) < lastNumber)
-        throw new StaleRead(`audience ${audience} is not seen to have all event values of its load`);
+        throw new StaleRead(`not all event values of audience ${audience} are visible yet`);
       for (const value of rest) found.set(value, OTHER_NUMBER);
       return found;
     },
@@ -104,7 +104,7 @@ export function createEventValueStore(db: Db, lastNumber = LAST_NUMBER) {
       ]);
     },
 
-    /** Of cleared generations. */
+    /** Removes the dictionaries of cleared generations. */
     removeBelow: (audience: number, generation: number, signal?: AbortSignal) =>
       removeInSteps(values, { audience, generation: { $lt: generation } }, signal),
   };
@@ -112,6 +112,6 @@ export function createEventValueStore(db: Db, lastNumber = LAST_NUMBER) {
 
 function reportTaken(error: unknown): never {
   if (error instanceof MongoBulkWriteError && error.code === 11000)
-    throw new StaleRead('another dispatcher numbers the same event values');
+    throw new StaleRead('another dispatcher is numbering the same event values');
   throw error;
 }

@@ -1,4 +1,4 @@
-/** The frozen list of a job's files, and the decision about each. */
+/** The frozen list of a job's files, and the decision on each. */
 import { createHash } from 'node:crypto';
 import type { ClientSession, Db, Filter } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
@@ -16,7 +16,7 @@ export type DecidedFile = Pick<
   'rows' | 'accepted' | 'pairsRead' | 'rejected' | 'events' | 'eventsCollapsed' | 'grown'
 > & {
   number: number;
-  /** If they are known already. */
+  /** If already known. */
   duplicates?: number | null;
   failure: FileFailure | null;
 };
@@ -24,10 +24,10 @@ export type DecidedFile = Pick<
 type RejectingFile = Pick<FileDocument, 'number' | 'path' | 'rejected'>;
 
 export const fileId = (listing: string, number: number) => `${listing}.${number}`;
-/** Files that one command writes, or examines for a write. */
+/** Files written or examined by one command. */
 const WRITE_AT_ONCE = 5_000;
 
-/** Pending or running; or loaded by an earlier attempt at the job, and to be loaded again. A failed file stays failed. */
+/** Pending or running; or loaded by an earlier attempt, which must be repeated. A failed file stays failed. */
 const undecidedIn = (attempt: number): Filter<FileDocument> => ({
   $or: [
     { status: { $in: [JobStatus.pending, JobStatus.running] } },
@@ -47,8 +47,8 @@ export function createFileStore(db: Db) {
   const stream = (filter: Filter<FileDocument>) => files.find(filter, { batchSize: READ_AT_ONCE });
 
   /**
-   * Conditions for ranges of numbers that cover all listings of the job. A job may have millions of files: a command for all of them
-   * would outlast the socket timeout, and be repeated forever.
+   * Ranges of file numbers that cover all listings of the job. A job may have millions of files: a single command would exceed the socket
+   * timeout and be retried forever.
    */
   async function* rangesOf(
     job: number,
@@ -71,11 +71,11 @@ export function createFileStore(db: Db) {
   return {
     ...createAudienceFiles(files),
 
-    /** Idempotent: files that are stored already stay as they are. */
+    /** Idempotent: existing files are not changed. */
     insertListing: groupCommit(async (listings: FileDocument[][]) => {
       const documents = listings.flat();
-      for (const some of inGroups(documents, within({ count: WRITE_AT_ONCE }))) {
-        await insertNew(files, some);
+      for (const group of inGroups(documents, within({ count: WRITE_AT_ONCE }))) {
+        await insertNew(files, group);
       }
     }),
 
@@ -122,7 +122,7 @@ export function createFileStore(db: Db) {
       );
     },
 
-    /** How much of the listing is decided already: where the next dispatcher goes on. */
+    /** How much of the listing is decided: where a new dispatcher continues. */
     async decidedOf(
       listing: string,
       attempt: number,
@@ -158,7 +158,7 @@ export function createFileStore(db: Db) {
         { status: JobStatus.error, failure },
       ),
 
-    /** The job failed as a whole: all files that have not failed themselves fail with it. */
+    /** The whole job failed: fails all files that have not failed already. */
     failAll: (listing: string, failure: FileFailure) =>
       updateAll(
         listing,
@@ -171,13 +171,13 @@ export function createFileStore(db: Db) {
         .sort({ number: 1 })
         .project<ShownFile>({ events: 0 }),
 
-    /** Rows by event of each loaded file, in the order of the list. */
+    /** Rows by event of each loaded file, in list order. */
     eventsOf: (listing: string) =>
       stream({ job: jobOf(listing), listing, status: JobStatus.done, events: { $exists: true } })
         .sort({ number: 1 })
         .project<Required<Pick<FileDocument, 'events'>>>({ _id: 0, events: 1 }),
 
-    /** What a job's outcome is added up from, in the order of the list. */
+    /** The decided files, in list order. */
     decisionsOf: (listing: string) =>
       stream({ job: jobOf(listing), listing })
         .sort({ number: 1 })
@@ -195,7 +195,7 @@ export function createFileStore(db: Db) {
           failure: 1,
         }),
 
-    /** Path and rejected rows of these files, by their number. */
+    /** Path and rejected rows of these files, by file number. */
     async rejectedIn(listing: string, numbers: number[]): Promise<Map<number, RejectingFile>> {
       const found = await files
         .find({ _id: { $in: [...new Set(numbers)].map((number) => fileId(listing, number)) } })
@@ -214,7 +214,7 @@ export function createFileStore(db: Db) {
       return new Map(counts.map(({ _id, count }) => [_id, count]));
     },
 
-    /** Records the duplicates of each file, from its number of distinct pairs. */
+    /** Records the duplicates of each file, derived from its distinct pairs. */
     recordDistinctPairs: groupCommit(async (listings: { listing: string; pairs: Map<number, number> }[]) => {
       const operations = listings.flatMap(({ listing, pairs }) =>
         [...pairs].map(([number, distinct]) => ({
@@ -224,30 +224,30 @@ export function createFileStore(db: Db) {
           },
         })),
       );
-      for (const some of inGroups(operations, within({ count: WRITE_AT_ONCE })))
-        await files.bulkWrite(some, { ordered: false });
+      for (const group of inGroups(operations, within({ count: WRITE_AT_ONCE })))
+        await files.bulkWrite(group, { ordered: false });
     }),
 
-    /** Devices that were left out, by file. */
+    /** Records suppressed devices by file. */
     async recordSuppressed(listing: string, byFile: ReadonlyMap<number, number>): Promise<void> {
       const operations = [...byFile].map(([number, suppressed]) => ({
         updateOne: { filter: { _id: fileId(listing, number) }, update: { $set: { suppressed } } },
       }));
-      for (const some of inGroups(operations, within({ count: WRITE_AT_ONCE })))
-        await files.bulkWrite(some, { ordered: false });
+      for (const group of inGroups(operations, within({ count: WRITE_AT_ONCE })))
+        await files.bulkWrite(group, { ordered: false });
     },
 
     removeOf: (jobs: number[], signal: AbortSignal) => removeInSteps(files, { job: { $in: jobs } }, signal),
 
-    /** Listings of the job that were never frozen, because their dispatcher died. */
+    /** Removes listings of the job that were never frozen, because their dispatcher died. */
     forgetOthers: (job: number, listing = '') => removeAll(job, { listing: { $ne: listing } }),
 
-    /** A listing that was not frozen, because another dispatcher froze its own first. */
+    /** Removes a listing that was not frozen, because another dispatcher froze its own first. */
     forgetListing: (listing: string) => removeAll(jobOf(listing), { listing }),
   };
 }
 
-/** Of a file: its path and ETag, in 128 bits. */
+/** 128-bit hash of a file's path and ETag. */
 export const identityOf = (path: string, etag: string): string =>
   createHash('sha256').update(`${etag} ${path}`).digest('base64url').slice(0, 22);
 

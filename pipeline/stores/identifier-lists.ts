@@ -1,6 +1,6 @@
 /**
- * The identifiers of privacy requests that came without a file: encrypted, in parts, and erased when their job ends. They are stored before
- * the job; what no job came for is removed by MongoDB.
+ * Identifiers of privacy requests without a file: encrypted, in parts, erased when the job ends. They are stored before the job; a TTL
+ * index removes lists whose job was never stored.
  */
 import { randomUUID } from 'node:crypto';
 import { Binary, type Db } from 'mongodb';
@@ -19,12 +19,12 @@ export function createIdentifierListStore(db: Db) {
   const lists = db.collection<IdentifierListDocument>(collections.identifierLists);
 
   return {
-    /** In the 8-4-4-4-12 form. Gives the name of the list. */
+    /** Identifiers in the 8-4-4-4-12 form. Returns the name of the list. */
     async store(identifiers: readonly string[], secret: Uint8Array): Promise<string> {
       const list = randomUUID();
       let part = 0;
-      for (const some of inGroups(identifiers, within({ count: PART }))) {
-        const text = some.map((one) => `${one}\n`).join('');
+      for (const group of inGroups(identifiers, within({ count: PART }))) {
+        const text = group.map((identifier) => `${identifier}\n`).join('');
         const sealed = new Binary(seal(secret, text, contextOf(list, part)));
         await lists.insertOne({
           _id: `${list}.${part}`,
@@ -44,7 +44,7 @@ export function createIdentifierListStore(db: Db) {
       return parts.reduce((sum, { bytes }) => sum + bytes, 0);
     },
 
-    /** As the lines of a file. */
+    /** One identifier per line. */
     async *read(list: string, secrets: readonly Uint8Array[]): AsyncGenerator<Buffer> {
       for await (const { part, sealed } of lists.find({ list }).sort({ part: 1 }))
         yield Buffer.from(unseal(secrets, sealed, contextOf(list, part)));

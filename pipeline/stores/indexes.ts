@@ -1,21 +1,21 @@
-/** All indexes of all collections. The first process to start creates them, and drops those of earlier versions. */
+/** All indexes of all collections. The first process to start creates them and drops those of earlier versions. */
 import { type Collection, type Db, type IndexDescription, MongoServerError } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import { JobStatus } from '../../schemas/job-documents.ts';
 import { isTransient } from '../engine/retry.ts';
 
-/** For how long a repeated request gets the answer of the first. */
+/** How long a repeated request gets the response of the first. */
 const IDEMPOTENCY_SECONDS = 24 * 3_600;
 
 const DRY_RUN_SECONDS = 24 * 3_600;
-/** Of a privacy request: longer than it waits, and as long as the answer to an access request can be fetched. */
+/** Privacy requests: longer than a request waits; and how long the result of an access request can be fetched. */
 const IDENTIFIER_SECONDS = 30 * 24 * 3_600;
 const RESULT_SECONDS = 7 * 24 * 3_600;
 
-/** Of a load or its file. A compound index that is merely sparse would have an entry for every import, too. */
+/** Partial, not sparse: a sparse compound index would have an entry for every import, too. */
 const ofAudience = { audience: { $gt: 0 } };
 
-/** What holds a place (places.ts), in documents or below a field of theirs. */
+/** For documents that hold a place (places.ts), or a field of them that does. */
 const placesUnder = (path: '' | 'claim.'): IndexDescription[] => [
   {
     key: { [`${path}partner`]: 1, [`${path}place`]: 1 },
@@ -34,7 +34,7 @@ const placesUnder = (path: '' | 'claim.'): IndexDescription[] => [
 const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
   jobs: [
     { key: { partner: 1, kind: 1, _id: -1 }, name: 'by_partner' },
-    // Neither field ever changes: a job costs one entry, written when it is accepted.
+    // Immutable fields: a job costs one index write, when it is accepted.
     { key: { kind: 1, _id: -1 }, name: 'by_kind' },
     { key: { partner: 1, kind: 1, phase: 1, audience: 1, generation: 1 }, name: 'by_phase' },
     { key: { phase: 1, _id: 1 }, name: 'unfinished' },
@@ -98,7 +98,7 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
     { key: { partner: 1, at: -1 }, name: 'by_partner' },
   ],
   counters: [{ key: { expiresAt: 1 }, name: 'expiry', sparse: true, expireAfterSeconds: 0 }],
-  // Unique, so that of two dispatchers only one gives a number.
+  // Unique, so that only one of two dispatchers can assign a number.
   eventValues: [{ key: { audience: 1, generation: 1, number: 1 }, name: 'by_number', unique: true }],
   idempotency: [{ key: { createdAt: 1 }, name: 'expiry', expireAfterSeconds: IDEMPOTENCY_SECONDS }],
   compositions: placesUnder('claim.'),
@@ -117,7 +117,7 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
     { key: { isActive: 1 }, name: 'active', partialFilterExpression: { isActive: true } },
   ],
   deliveries: [
-    // One event of a job for each webhook, however often it is recorded.
+    // Recording is idempotent: one event per job and webhook.
     {
       key: { webhook: 1, job: 1 },
       name: 'by_job',
@@ -153,14 +153,14 @@ const indexes: Partial<Record<keyof typeof collections, IndexDescription[]>> = {
     { key: { slot: 1, job: 1, range: 1 }, name: 'by_range' },
     { key: { job: 1 }, name: 'by_job' },
   ],
-  // By space for a cleared audience, by slot for a device. Neither field ever changes.
+  // By space for a cleared audience, by slot for a device. Both fields are immutable.
   manifests: [
     { key: { space: 1 }, name: 'by_space' },
     { key: { slot: 1 }, name: 'by_slot' },
   ],
 };
 
-/** An index that changes gets another name. */
+/** A changed index gets a new name, and the old one is listed here. */
 const retired: Partial<Record<keyof typeof collections, string[]>> = {
   jobs: ['by_audience', 'status_unpublished'],
   files: ['by_audience'],
@@ -169,8 +169,8 @@ const retired: Partial<Record<keyof typeof collections, string[]>> = {
 };
 
 /**
- * What does not compress need not be tried. A look-up reads one page of about 3 KB: WiredTiger must not read 32 KB
- * for it. On disk a leaf takes whole units of allocation, which must be small beside it.
+ * No compression for data that does not compress. A look-up reads one page of about 3 KB, so WiredTiger must not read 32 KB for it. On disk
+ * a leaf takes whole allocation units, so these must be small.
  */
 const storage = {
   pages: 'leaf_page_max=8KB,allocation_size=512B,block_compressor=none',
@@ -180,7 +180,7 @@ const storage = {
 async function create(db: Db, name: keyof typeof storage): Promise<void> {
   const storageEngine = { wiredTiger: { configString: storage[name] } };
   await db.createCollection(collections[name], { storageEngine }).catch((error: unknown) => {
-    // It exists; or this server does not let its clients choose, and creates it as it likes.
+    // The collection exists, or the server does not allow storage options: it is then created with defaults.
     if (!(error instanceof MongoServerError) || isTransient(error)) throw error;
   });
 }
@@ -194,7 +194,7 @@ export async function ensureIndexes(db: Db): Promise<void> {
   }
 }
 
-/** `jobs.by_partner` and so on, of indexes that are not there. */
+/** Missing indexes, such as `jobs.by_partner`. */
 export async function missingIndexes(db: Db): Promise<string[]> {
   const missing = Object.entries(indexes).map(async ([key, wanted]) => {
     const name = collections[key as keyof typeof collections];

@@ -1,6 +1,6 @@
 /**
- * What split and validate must know of a job beside their message: whether it is still wanted, where its files are, which keys
- * its partner has. Kept for a second, so that a clear is noticed soon and a batch costs no query.
+ * What split and validate need to know about a job besides the message: whether it is still wanted, where its files are, which keys its
+ * partner has. Cached for a second, so that a clear is noticed soon and batches cost no query.
  */
 import { LRUCache } from 'lru-cache';
 import type { Db } from 'mongodb';
@@ -15,7 +15,7 @@ import { createJobStore } from './jobs/jobs.ts';
 
 interface JobContext {
   job: JobDocument;
-  /** False once the job has ended or its audience was cleared: what is still in flight for it can be dropped. */
+  /** False once the job has ended or its audience was cleared: messages in flight can be dropped. */
   wanted: boolean;
 }
 
@@ -23,12 +23,12 @@ export type JobContexts = ReturnType<typeof createJobContexts>;
 
 const FRESH_MS = 1_000;
 const MAX_KEPT = 2_000;
-/** A partner with 100,000 attributes has tables of about 4 MB, another one whenever it has added an attribute. */
+/** A partner with 100,000 attributes has tables of about 4 MB, and a new one whenever it adds an attribute. */
 const MAX_KEY_BYTES = 32 << 20;
-/** How long a job that a message names may be unknown: a new primary shows everything within moments. */
+/** How long a job named in a message may be unknown, until it counts as removed: a new primary may lag for moments. */
 const UNKNOWN_MS = 20_000;
 
-/** Loading, or decided and loading again what was lost since. */
+/** Loading; or decided, and loading lost devices again. */
 const isLoading = ({ phase, attempt = 0, verdict }: JobDocument) =>
   phase === 'listed' || (phase === 'decided' && attempt > verdict!.attempt);
 
@@ -40,9 +40,9 @@ export function createJobContexts(db: Db, maxKeyBytes = MAX_KEY_BYTES) {
   const unknownSince = new LRUCache<number, number>({ max: MAX_KEPT });
   const keyTables = new LRUCache<string, KeyTable, JobDocument>({
     maxSize: maxKeyBytes,
-    // The last one is kept, however large it is: each batch of its job needs it.
+    // A table larger than the cache is kept alone, because every batch of its job needs it.
     sizeCalculation: ({ bytes }) => Math.min(bytes, maxKeyBytes),
-    // Callers that wait for a table get it, even if it is evicted at the same moment.
+    // Waiting callers get their table even if it is evicted at the same moment.
     ignoreFetchAbort: true,
     fetchMethod: async (_, __, { context: job }) => createKeyTable(await attributes.keysOf(job)),
   });
@@ -52,7 +52,7 @@ export function createJobContexts(db: Db, maxKeyBytes = MAX_KEY_BYTES) {
     const byId = await jobs.findMany(ids);
     const loading = [...byId.values()].filter(isLoading).map(({ audience }) => audience);
     const generations = await audiences.generationsOf(loading.filter((audience) => audience !== null));
-    // Everything before the first unfinished job has ended, and may have been removed since.
+    // All jobs before the first unfinished one have ended, and may have been removed.
     const { first } = byId.size < ids.length ? await jobs.extent() : { first: 0 };
     return ids.map((id) => {
       const job = byId.get(id);
@@ -62,7 +62,7 @@ export function createJobContexts(db: Db, maxKeyBytes = MAX_KEY_BYTES) {
     });
   });
 
-  /** Probably not visible yet; unknown if that lasts. */
+  /** Treated as a stale read at first, as unknown (null) after UNKNOWN_MS. */
   function unknown(id: number): StaleRead | null {
     const since = unknownSince.get(id) ?? performance.now();
     unknownSince.set(id, since);
@@ -70,7 +70,7 @@ export function createJobContexts(db: Db, maxKeyBytes = MAX_KEY_BYTES) {
   }
 
   function contextOf(job: JobDocument, generations: Map<number, number>): JobContext | StaleRead {
-    // No file is published, or cut, before the job's list is frozen.
+    // Files are published and split only after the list is frozen, so this read is stale.
     if (job.phase === 'accepted') return new StaleRead(`job ${job._id} has no files yet`);
     if (!isLoading(job) || job.audience === null) return { job, wanted: isLoading(job) };
     const generation = generations.get(job.audience) ?? 0;
@@ -86,18 +86,18 @@ export function createJobContexts(db: Db, maxKeyBytes = MAX_KEY_BYTES) {
   }
 
   return {
-    /** For a message of this attempt at the job; what an earlier attempt left behind is not wanted. */
+    /** For a message of this attempt; messages of earlier attempts are not wanted. */
     async get(id: number, attempt: number): Promise<JobContext | null> {
       const context = await cached(contexts, id, () => fresh(id));
       const current = context?.job.attempt ?? 0;
       if (context?.wanted && attempt > current) {
         contexts.delete(id);
-        throw new StaleRead(`attempt ${attempt} at job ${id} is not seen yet`);
+        throw new StaleRead(`attempt ${attempt} of job ${id} is not visible yet`);
       }
       return context && { ...context, wanted: context.wanted && attempt === current };
     },
 
-    /** The keys that a job may name: those its partner had when it was accepted. */
+    /** The keys that a job may use: those its partner had when the job was accepted. */
     async keysOf(job: JobDocument): Promise<KeyTable> {
       const name = `${job.partner}/${job.keyType}/${job.attributesAsOf}`;
       return keyTables.forceFetch(name, { context: job });

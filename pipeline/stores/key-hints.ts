@@ -1,4 +1,4 @@
-/** The most common mistake: foreign keys sent as attribute ids, or the reverse. Looks at a few of the unknown keys. */
+/** Detects the most common mistake, foreign keys sent as attribute ids or vice versa, from a few unknown keys. */
 import type { FileFailure, JobDocument } from '../../schemas/job-documents.ts';
 import type { RejectsDocument } from '../../schemas/stage-documents.ts';
 import type { AttributeStore } from './attributes.ts';
@@ -12,7 +12,7 @@ const hints: Record<KeyType, string> = {
   1: 'These are attribute ids: use key_type 0 (without --foreign-keys).',
 };
 
-/** The keys of a row with an unquoted or quoted identifier. */
+/** The keys of a row, whose identifier may be quoted. */
 function keysIn(raw: string): string[] {
   const [, delimiter, rest] = /^"?[0-9a-f-]{36}"? *([,;|\t])(.*)$/is.exec(raw.trimStart()) ?? [];
   if (delimiter === undefined) return [];
@@ -24,7 +24,6 @@ function keysIn(raw: string): string[] {
   );
 }
 
-/** Of a job that names keys. */
 type KeyedJob = Pick<JobDocument, '_id' | 'partner' | 'keyType'>;
 type Rejected = Pick<RejectsDocument['rows'][number], 'code' | 'raw'>;
 
@@ -42,15 +41,15 @@ export function createKeyHints({
   attributes: Pick<AttributeStore, 'resolve'>;
   rejects: Pick<RejectStore, 'ofJob'>;
 }) {
-  /** Undefined unless at least half of the keys that are unknown as they were sent are known as the other type. */
+  /** Undefined unless at least half of the unknown keys are known as the other type. */
   async function ofKeys(
     partner: string,
     keyType: KeyType,
     keys: readonly string[],
   ): Promise<string | undefined> {
-    const some = [...new Set(keys)].filter((key) => key !== '').slice(0, MAX_KEYS);
-    const { unknown } = await attributes.resolve(partner, keyType, some);
-    const wrong = unknown.map((index) => some[index]!);
+    const sample = [...new Set(keys)].filter((key) => key !== '').slice(0, MAX_KEYS);
+    const { unknown } = await attributes.resolve(partner, keyType, sample);
+    const wrong = unknown.map((index) => sample[index]!);
     if (wrong.length === 0) return undefined;
     const other = await attributes.resolve(partner, keyType === 0 ? 1 : 0, wrong);
     return 2 * other.unknown.length <= wrong.length ? hints[keyType] : undefined;
@@ -67,11 +66,11 @@ export function createKeyHints({
     ofKeys,
     ofRows,
 
-    /** From the first rows that were rejected for their keys. */
+    /** Uses the first rows rejected for unknown keys. */
     async ofJob(job: KeyedJob): Promise<string | undefined> {
       for await (const { rows } of rejects.ofJob(job._id)) {
-        const some = rows.filter(isUnknown).slice(0, MAX_KEYS);
-        if (some.length > 0) return ofRows(job, some);
+        const sample = rows.filter(isUnknown).slice(0, MAX_KEYS);
+        if (sample.length > 0) return ofRows(job, sample);
       }
       return undefined;
     },

@@ -1,4 +1,4 @@
-/** A lease on something that one process does at a time. It is renewed while the work lasts; a process that dies loses it. */
+/** A lease on work that one process does at a time. It is renewed during the work and expires if the process dies. */
 import { randomUUID } from 'node:crypto';
 import { linkedAbort } from '../runtime/deadline.ts';
 import type { CounterStore } from './counters.ts';
@@ -10,7 +10,7 @@ export class LeaseLost extends Error {}
 
 export function createLease(leases: Leases, name: string, leaseMs: number) {
   const holder = randomUUID();
-  /** A lease that cannot be ended runs out. */
+  /** If this fails, the lease expires. */
   const end = async (): Promise<void> => void (await leases.endLease(name, holder).catch(() => {}));
 
   return {
@@ -18,11 +18,11 @@ export function createLease(leases: Leases, name: string, leaseMs: number) {
     take: () => leases.takeLease(name, holder, leaseMs),
     end,
 
-    /** Once it is taken: does the work, and ends the lease. The work's signal is aborted when the lease is lost, or with `until`. */
+    /** After `take`: does the work and ends the lease. The work's signal is aborted when the lease is lost, or with `until`. */
     async hold<T>(work: (signal: AbortSignal) => Promise<T>, until?: AbortSignal): Promise<T> {
       const { controller, unlink } = linkedAbort(until);
       const renew = async () => {
-        // What fails is tried again in time.
+        // A failed renewal is repeated before the lease expires.
         const isOurs = await leases.renewLease(name, holder, leaseMs).catch(() => true);
         if (!isOurs) controller.abort(new LeaseLost(`another process has the lease of ${name}`));
       };

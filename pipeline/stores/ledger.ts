@@ -1,4 +1,4 @@
-/** The ledger: a batch counts once however often it is validated, and a file is complete when its batches join from end to end. */
+/** The ledger: a batch counts once, however often it is validated, and a file is complete when its batches have no gap. */
 import type { Binary, Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { LedgerDocument } from '../../schemas/stage-documents.ts';
@@ -13,7 +13,7 @@ import { READ_AT_ONCE } from './mongo.ts';
 export type LedgerStore = ReturnType<typeof createLedgerStore>;
 export type LedgerEntry = Omit<LedgerDocument, '_id'>;
 
-/** A file in one attempt at its job: nothing of an earlier attempt counts in a later one. */
+/** A file in one attempt of its job. Attempts do not share entries. */
 interface FileAttempt {
   job: number;
   attempt: number;
@@ -56,15 +56,15 @@ const knownFields = {
   failure: 1,
 } as const;
 
-/** Batches that one command counts, a power of two. */
+/** Batches counted by one command, a power of two. */
 const MAX_COUNTED = 2 ** 17;
 
-/** A branch for each file would cost more to plan than to read. */
+/** One branch per attempt: with one per file, planning would cost more than reading. */
 const sameAttempts = (files: FileAttempt[]) =>
-  [...groupBy(files, ({ job, attempt }) => `${job}.${attempt}`).values()].map((some) => ({
-    job: some[0]!.job,
-    file: { $in: some.map(({ file }) => file) },
-    attempt: some[0]!.attempt,
+  [...groupBy(files, ({ job, attempt }) => `${job}.${attempt}`).values()].map((group) => ({
+    job: group[0]!.job,
+    file: { $in: group.map(({ file }) => file) },
+    attempt: group[0]!.attempt,
   }));
 
 const idOf = ({ job, attempt, file, batch }: LedgerEntry) => `${job}.${attempt}.${file}.${batch}`;
@@ -74,15 +74,15 @@ export function createLedgerStore(db: Db) {
   const ledger = db.collection<LedgerDocument>(collections.ledger);
 
   const firstBatch = groupCommit(async (files: FileAttempt[]): Promise<(KnownBatch | undefined)[]> => {
-    const $or = sameAttempts(files).map((some) => ({ ...some, batch: 0 }));
+    const $or = sameAttempts(files).map((attempt) => ({ ...attempt, batch: 0 }));
     const found = await ledger.find({ $or }).project<KnownBatch>(knownFields).toArray();
     const byFile = new Map(found.map((batch) => [nameOf(batch), batch]));
     return files.map((file) => byFile.get(nameOf(file)));
   });
 
   /**
-   * How many batches, from the first on, are recorded without a gap. A file may have millions: they are counted in the index, in steps
-   * that double until one has a gap, and are halved from there.
+   * Number of batches recorded without a gap from the first on. A file may have millions: counts in the index, in steps that double until
+   * one has a gap and are halved from there.
    */
   async function countJoined({ job, attempt, file }: FileAttempt): Promise<number> {
     let joined = 1;
@@ -107,7 +107,7 @@ export function createLedgerStore(db: Db) {
       );
     }),
 
-    /** Where a split goes on: behind the batches that are validated without a gap. 'complete' when the last is among them. */
+    /** Where split resumes: after the batches validated without a gap. 'complete' if they include the last one. */
     async resumePoint({ job, attempt, file }: FileAttempt): Promise<ResumePoint | 'complete' | null> {
       const first = await firstBatch({ job, attempt, file });
       if (!first) return null;
@@ -121,8 +121,8 @@ export function createLedgerStore(db: Db) {
     },
 
     /**
-     * Batches of files, each file's from a number on: what a file has before it is not read again. Of jobs of which every file is
-     * wanted from its beginning, all batches there are, and of any attempt: a branch for each job would cost more to plan than to read.
+     * Batches of files, each starting at a number, so that nothing is read twice. For jobs with all files wanted from the beginning
+     * (`isWhole`), all batches of any attempt: with one branch per job, planning would cost more than reading.
      */
     async *batchesOf(
       wanted: { job: number; attempt: number; isWhole: boolean; files: { file: number; from: number }[] }[],
@@ -144,9 +144,9 @@ export function createLedgerStore(db: Db) {
         yield* ledger.find(filter).project<RecordedBatch>({ _id: 0, firstLine: 0, lines: 0, delimiter: 0 });
     },
 
-    /** What each slot must hold of the files that the job is to merge. */
+    /** Totals that each slot must hold of the files to merge. */
     slotTotals: groupCommit(async (wanted: WantedFiles[]): Promise<SlotTotal[][]> => {
-      const totals = new Map(wanted.map((one) => [one.job, { ...one, sums: noTotals() }]));
+      const totals = new Map(wanted.map((files) => [files.job, { ...files, sums: noTotals() }]));
       const batches = ledger
         .find({ job: { $in: [...totals.keys()] }, slots: { $exists: true } }, { batchSize: READ_AT_ONCE })
         .project<Pick<LedgerDocument, 'job' | 'attempt' | 'file'> & { slots: Binary }>({

@@ -1,4 +1,4 @@
-/** A MongoDB that is there and does not let us in: which setting is to be looked at. */
+/** Tells which setting is wrong when MongoDB is reachable but refuses us. */
 import { MongoServerSelectionError } from 'mongodb';
 import type { Config } from '../../schemas/config.ts';
 import { certificateProblem } from '../runtime/certificate-problem.ts';
@@ -12,18 +12,18 @@ export type MongoSettings = Pick<
 
 interface MongoProblem extends Error {
   code?: number | string;
-  /** Of a file that could not be read. */
+  /** The file that could not be read. */
   path?: string;
   cause?: MongoProblem;
 }
 
 const UNAUTHORIZED = 13;
 const AUTHENTICATION_FAILED = 18;
-/** What a hosted MongoDB answers instead. */
+/** Atlas returns this instead. */
 const ATLAS_ERROR = 8000;
 const PROBE_MS = 3_000;
 
-/** What the driver wraps, and what it knows about each server. */
+/** The error, its causes, and the errors of each server. */
 function causesOf(error: unknown, seen = new Set<unknown>()): MongoProblem[] {
   if (!(error instanceof Error) || seen.has(error)) return [];
   seen.add(error);
@@ -69,9 +69,9 @@ async function answers(host: string, tls: boolean): Promise<boolean> {
   }
 }
 
-/** A server ends a connection without a word when it expects TLS and gets none, and the other way round. */
+/** A server that expects TLS and gets plain text, or vice versa, closes the connection without a reason. */
 async function tlsMessage({ mongoUrl }: MongoSettings): Promise<string | undefined> {
-  // The hosts of mongodb+srv are elsewhere, and use TLS by default.
+  // mongodb+srv takes its hosts from DNS and uses TLS by default.
   if (!mongoUrl.startsWith('mongodb://')) return undefined;
   const wanted = /[?&](tls|ssl)=true/.test(mongoUrl);
   const hosts = mongoHosts(mongoUrl).split(',');

@@ -1,4 +1,4 @@
-/** One client a process. Writes are majority and journaled: what was acknowledged survives any single crash. */
+/** One client per process. Writes are majority and journaled, so acknowledged writes survive any single crash. */
 import { type Db, type Document, MongoServerSelectionError } from 'mongodb';
 import { createRetry, isTransient } from '../engine/retry.ts';
 import { mongoHosts, StartRefused, serverDown } from '../runtime/errors.ts';
@@ -6,29 +6,28 @@ import { type MongoSettings, mongoRefusal } from './mongo-refusals.ts';
 import { MongoClient } from './patched-mongodb.ts';
 
 /**
- * The driver connects with the first call. If that fails, because MongoDB is not there yet, it never tries again by itself: every
- * later call finds its topology closed. So it is asked to, until it has connected once; from then on it reconnects by itself.
- * Callers meet the same error, and log it.
+ * The driver connects at the first call. If that fails because MongoDB is not up yet, it never retries: every later call finds a closed
+ * topology. So we retry until it has connected once; from then on it reconnects by itself. Callers get the same error and log it.
  */
 const untilConnected = createRetry(undefined, { when: () => true, firstMs: 200, maxMs: 200, ref: false });
 
-/** Work in the background gives up a call early, logs it, and tries again. A command and a request have only one try. */
+/** Background work fails a call early, logs it, and retries. Commands and requests have a single attempt, so they wait longer. */
 export const SERVICE_WAITS_MS = 3_000;
 
-/** Documents that a stream over very many of them holds at once: by itself the server sends 16 MB of them. */
+/** Batch size of long cursors; by default the server sends batches of 16 MB. */
 export const READ_AT_ONCE = 1_000;
 
 export interface Mongo {
   client: MongoClient;
   db: Db;
-  /** Why it has not been connected yet. */
+  /** The last error while not connected. */
   problem(): unknown;
-  /** Throws what a failed call means: that we are not let in, that MongoDB does not answer, or the error itself. */
+  /** Throws what a failed call means: access refused, MongoDB does not answer, or the error itself. */
   fail(error: unknown): Promise<never>;
   close(): Promise<void>;
 }
 
-/** A call waits for a server as long as the configuration says, and not longer than `maxWaitMs`. */
+/** A call waits for a server as long as configured, but not longer than `maxWaitMs`. */
 export async function connectMongo(
   config: MongoSettings,
   maxWaitMs = Number.POSITIVE_INFINITY,
@@ -40,7 +39,7 @@ export async function connectMongo(
     ...(mongoUsername ? { auth: { username: mongoUsername, password: mongoPassword } } : {}),
     serverSelectionTimeoutMS: waitMs,
     connectTimeoutMS: Math.max(waitMs, SERVICE_WAITS_MS),
-    // A paused or unreachable server must show as an error, not as a call that never returns.
+    // A frozen or unreachable server must cause an error, not a call that never returns.
     socketTimeoutMS: 60_000,
     waitQueueTimeoutMS: Math.max(waitMs, 10_000),
     writeConcern: { w: 'majority', journal: true },
@@ -76,13 +75,13 @@ export async function connectMongo(
   };
 }
 
-/** Majority writes mean something only in a replica set; a sharded cluster is made of them. */
+/** Majority writes need a replica set; a sharded cluster consists of replica sets. */
 export async function requireReplicaSet({ db, problem, fail }: Mongo): Promise<void> {
   const hello = await db
     .admin()
     .command({ hello: 1 })
     .catch(async (error: unknown) => {
-      // Where the URL names a replica set, the driver passes over servers that are in none, until none is left.
+      // If the URL names a replica set, the driver removes servers that are in none, until none is left.
       const cause = problem();
       if (cause instanceof MongoServerSelectionError && cause.reason?.servers.size === 0)
         return {} as Document;

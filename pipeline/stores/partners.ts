@@ -1,4 +1,4 @@
-/** Partners: who may call, and where their files lie in the shared bucket. */
+/** Partners: who may call, and the prefix of their files in the shared bucket. */
 import { randomInt } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Db, UpdateFilter } from 'mongodb';
@@ -6,7 +6,7 @@ import { collections } from '../../schemas/documents.ts';
 import type { PartnerDocument, PartnerQuotas } from '../../schemas/partner-documents.ts';
 import { cached } from '../runtime/cached.ts';
 
-/** An operator's request that cannot be fulfilled. The message is meant for people. */
+/** An operator's request that cannot be fulfilled. The message is shown to people. */
 export class ProvisioningError extends Error {
   override readonly name = 'ProvisioningError';
 
@@ -41,8 +41,8 @@ export const randomName = (length: number, alphabet = letters) =>
   Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join('');
 
 /**
- * A partner that is not stored yet. Its prefix is its random id and a slash: unique, and since the only slash is at the end, no
- * partner's prefix begins with another's.
+ * A partner that is not stored yet. Its prefix is its random id and a slash: unique, and because the only slash is the last character, no
+ * partner's prefix starts with another's.
  */
 export function draftPartner(name: string): PartnerDocument {
   if (name.trim() === '' || name.length > 256)
@@ -91,11 +91,11 @@ export function createPartnerStore(db: Db) {
 
     lookUp: (id: string): Promise<PartnerDocument | null> => partners.findOne({ _id: id }),
 
-    /** Suspended again, it is suspended since the first time. */
+    /** Idempotent: keeps the time of the first suspension. */
     suspend: (id: string) => change(id, { $min: { suspendedAt: new Date() } }),
     resume: (id: string) => change(id, { $unset: { suspendedAt: '' } }),
 
-    /** Null: as configured. */
+    /** Null resets a quota to the configured default. */
     async setQuotas(id: string, quotas: { [Name in keyof PartnerQuotas]: number | null }) {
       const entries = Object.entries(quotas).map(([name, value]) => [`quotas.${name}`, value] as const);
       return change(id, {
@@ -104,9 +104,9 @@ export function createPartnerStore(db: Db) {
       });
     },
 
-    /** The user is known before it is created, so that one whose keys were never issued can be removed. */
+    /** Recorded before the user is created, so that a user whose keys were never issued can be removed. */
     planStorageUser: (id: string, nextStorageUser: string) => change(id, { $set: { nextStorageUser } }),
-    /** The planned storage user becomes the partner's. The one before stays until it is retired. */
+    /** Makes the planned storage user the current one. The previous user stays until it is retired. */
     async promoteStorageUser({ _id, storageUser }: PartnerDocument, next: string): Promise<void> {
       await partners.updateOne(
         { _id, storageUser, nextStorageUser: next },
@@ -121,11 +121,11 @@ export function createPartnerStore(db: Db) {
   };
 }
 
-/** How soon a suspension or a changed quota takes effect. */
+/** Maximum delay until a suspension or a changed quota takes effect. */
 const KEPT_MS = 3_000;
 const MAX_KEPT = 10_000;
 
-/** Looks each partner up at most once in three seconds, however often it is asked for. */
+/** Caches look-ups for three seconds. */
 export function keepPartners(partners: Pick<PartnerStore, 'lookUp'>) {
   const kept = new LRUCache<string, Promise<PartnerDocument | null>>({ max: MAX_KEPT, ttl: KEPT_MS });
   return (id: string): Promise<PartnerDocument | null> => cached(kept, id, () => partners.lookUp(id));

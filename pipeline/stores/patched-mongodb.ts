@@ -1,6 +1,6 @@
 /**
- * The MongoDB driver, patched: a command that is being written while its connection is closed waits for the socket to drain, which
- * never happens. No timeout ends that wait, and all commands behind it wait too.
+ * The MongoDB driver, patched: a command being written while its connection closes waits for the socket to drain, which never happens. No
+ * timeout ends that wait, and all later commands of the connection hang, too.
  */
 import type { EventEmitter } from 'node:events';
 import { MongoNetworkError } from 'mongodb';

@@ -1,4 +1,4 @@
-/** Signed receipts of privacy requests. They outlive their requests; MongoDB removes them when they expire. */
+/** Signed receipts of privacy requests. They outlive their requests; a TTL index removes them. */
 import type { Db } from 'mongodb';
 import { collections, type ReceiptDocument } from '../../schemas/documents.ts';
 
@@ -7,7 +7,7 @@ export function createReceiptStore(db: Db) {
   return {
     find: (_id: number): Promise<ReceiptDocument | null> => receipts.findOne({ _id }),
 
-    /** The first one counts: what is done again after a crash must say the same. */
+    /** First writer wins, so that a repetition after a crash yields the same receipt. */
     async store({ _id, ...receipt }: ReceiptDocument): Promise<void> {
       await receipts.updateOne({ _id }, { $setOnInsert: receipt }, { upsert: true });
     },

@@ -1,4 +1,4 @@
-/** Rejected rows, stored for the API up to a limit per file; the rest are only counted. */
+/** Rejected rows, stored up to a limit per file; further ones are only counted. */
 import type { Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { RejectsDocument } from '../../schemas/stage-documents.ts';
@@ -35,14 +35,14 @@ export function createRejectStore(db: Db) {
       return rows;
     },
 
-    /** Blanks rows that hold such identifiers, of one partner's jobs or of all, row by row: slots do so at the same time. `hashes` are theirs. */
+    /** Blanks rows with such identifiers, of one partner or of all. Updates single rows, because slots do so concurrently. */
     async erase(
       hashes: number[],
       isErased: (identifier: string) => boolean,
       partner: string | undefined,
     ): Promise<void> {
-      for (const some of inGroups(hashes, within({ count: HASHES_AT_ONCE })))
-        for await (const { _id, job, rows } of rejects.find({ hashes: { $in: some } })) {
+      for (const group of inGroups(hashes, within({ count: HASHES_AT_ONCE })))
+        for await (const { _id, job, rows } of rejects.find({ hashes: { $in: group } })) {
           const erased = rowsWith(rows, isErased).map((n) => [`rows.${n}.raw`, ERASED]);
           if (erased.length === 0 || !(await isOf(job, partner))) continue;
           await rejects.updateOne({ _id }, { $set: Object.fromEntries(erased) });
@@ -51,7 +51,7 @@ export function createRejectStore(db: Db) {
 
     removeOf: (ids: number[], signal: AbortSignal) => removeInSteps(rejects, { job: { $in: ids } }, signal),
 
-    /** In the order of files and batches. */
+    /** Ordered by file and batch. */
     ofJob: (job: number) => rejects.find({ job }).sort({ file: 1, batch: 1 }),
   };
 }

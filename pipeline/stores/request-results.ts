@@ -1,4 +1,4 @@
-/** What the slots have found for privacy requests. First writer wins: what is done again after a crash must say the same. */
+/** What slots found for privacy requests. First writer wins, so that a repetition after a crash returns the same result. */
 import { Binary, type Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { RequestResultDocument } from '../../schemas/stage-documents.ts';
@@ -18,14 +18,14 @@ export function createRequestResultStore(db: Db) {
   return {
     find: (job: number, slot: number) => results.findOne({ _id: idOf(job, slot) }),
 
-    /** Gives the one that is stored. Answers expire; what a deletion goes by stays, however long its job is stopped. */
+    /** Returns the stored result. Answers expire; the result of a deletion stays until its job is removed, even if that was stopped. */
     async store(result: RequestResult): Promise<RequestResultDocument> {
       const _id = idOf(result.job, result.slot);
       const update = { $setOnInsert: result.sealed ? { ...result, createdAt: new Date() } : result };
       return (await results.findOneAndUpdate({ _id }, update, { upsert: true, returnDocument: 'after' }))!;
     },
 
-    /** In the order of slots. */
+    /** Ordered by slot. */
     ofJob: (job: number) => results.find({ job }).sort({ slot: 1 }).toArray(),
 
     /** Answers that the current secret, the first, has not sealed. Returns how many there were. */

@@ -1,4 +1,4 @@
-/** The keys with which this installation signs receipts: their private halves are encrypted, each for itself alone. */
+/** The installation's keys for signing receipts. Each private key is encrypted and bound to its id. */
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { calculateJwkThumbprint, type JWK } from 'jose';
 import { Binary, type Db } from 'mongodb';
@@ -31,7 +31,7 @@ export function createSigningKeyStore(db: Db) {
   }
 
   return {
-    /** The key to sign with. The first use makes the first one. */
+    /** The current signing key. Creates one at first use. */
     async current(secrets: readonly Uint8Array[]): Promise<{ id: string; key: KeyObject }> {
       const newest = { sort: { createdAt: -1, _id: -1 } } as const;
       const stored = (await keys.findOne<CompleteKey>(canSign, newest)) ?? (await create(secrets[0]!));
@@ -39,7 +39,7 @@ export function createSigningKeyStore(db: Db) {
       return { id: stored._id, key: createPrivateKey({ key: jwk as never, format: 'jwk' }) };
     },
 
-    /** A new key signs all receipts from now on. Of those before it, only the public halves are kept. */
+    /** Replaces the signing key. Only the public keys of earlier ones are kept. */
     async rotate(secret: Uint8Array): Promise<{ made: string; replaced: string[] }> {
       const { _id } = await create(secret);
       const others = await keys.find({ ...canSign, _id: { $ne: _id } }, { projection: { _id: 1 } }).toArray();
@@ -48,13 +48,13 @@ export function createSigningKeyStore(db: Db) {
       return { made: _id, replaced };
     },
 
-    /** What verifies receipts: keys are never removed. */
+    /** For verifying receipts: public keys are never removed. */
     publicKeys: async (): Promise<JWK[]> =>
       (await keys.find({}, { projection: { publicKey: 1 } }).toArray()).map(
         ({ publicKey }) => JSON.parse(publicKey) as JWK,
       ),
 
-    /** Encrypts with the current secret what an old one has encrypted. */
+    /** Re-encrypts keys that were encrypted with an old secret. */
     async reseal(secrets: readonly Uint8Array[]): Promise<number> {
       const [current] = secrets as [Uint8Array];
       let resealed = 0;

@@ -1,7 +1,7 @@
 /**
- * Devices that a sink has spilled until their job is merged, cut by ranges of their address: a merge reads each range once. What was
- * spilled stands beside them as numbers, written last: a count does not read the devices, and what died on the way is not counted.
- * The same batch may stand in two spills; it counts once.
+ * Devices spilled by a sink until their job is merged, cut by address range, so that a merge reads each range once. The totals of a spill
+ * are separate documents, written last: counting does not read devices, and an interrupted spill does not count. A batch may be in two
+ * spills; it counts once.
  */
 import { Binary, type Db, ObjectId } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
@@ -23,14 +23,14 @@ export interface Spill {
   devices: ValidatedDevices[];
 }
 
-/** What a message held. */
+/** Totals of a spilled message. */
 interface SpilledTotal extends Pick<ValidatedDevices, 'file' | 'batch' | 'part'> {
   total: SlotTotal;
 }
 
 const INSERTED_BYTES = 4_000_000;
 const MAX_TOTALS = 20_000;
-/** The range of documents that hold numbers. */
+/** The `range` of documents that hold totals. */
 const TOTALS = -1;
 
 function totalOf({ file, batch, part, groups }: ValidatedDevices): number[] {
@@ -65,23 +65,23 @@ export function createSpillStore(db: Db) {
       const sized = within<{ messages: Binary }>({ bytes: INSERTED_BYTES }, ({ messages }) =>
         messages.length(),
       );
-      for await (const some of inGroupsAsync(cut(spill, hash), sized)) await insert(some);
+      for await (const group of inGroupsAsync(cut(spill, hash), sized)) await insert(group);
       const totals = inGroups(devices, within({ count: MAX_TOTALS }));
       await insert(
-        [...totals].map((some) => ({
+        [...totals].map((group) => ({
           job,
           slot,
           range: TOTALS,
-          messages: new Binary(packNumbers(some.map(totalOf))),
-          bytes: some.reduce((sum, { groups }) => sum + groups.length, 0),
+          messages: new Binary(packNumbers(group.map(totalOf))),
+          bytes: group.reduce((sum, { groups }) => sum + groups.length, 0),
         })),
       );
     },
 
-    /** Jobs of which something was spilled in these slots. */
+    /** Jobs with spills in these slots. */
     jobsIn: (slots: number[]): Promise<number[]> => spills.distinct('job', { slot: { $in: slots } }),
 
-    /** Bytes spilled for the jobs, by slot. A job may have spilled terabytes: only the documents that hold numbers are read. */
+    /** Bytes spilled for the jobs, by slot. A job may have spilled terabytes: reads only the totals. */
     async sizes(jobs: number[], slots: number[]): Promise<Map<number, number>> {
       const sizes = await spills
         .aggregate<{ _id: number; bytes: number }>([
@@ -99,7 +99,7 @@ export function createSpillStore(db: Db) {
       }
     },
 
-    /** The devices of ranges from the one up to, without, the other; a document or two in memory at a time. */
+    /** The devices of ranges `from` to `to` (exclusive), with a document or two in memory at a time. */
     async *read(job: number, slot: number, from = 0, to = RANGES): AsyncGenerator<InRange> {
       const ranges = { $gte: from, $lt: to };
       for await (const { range, messages } of spills.find({ slot, job, range: ranges }).batchSize(2)) {

@@ -1,4 +1,4 @@
-/** The stores that the stages share, each over one collection. */
+/** The stores shared by the stages, one per collection. */
 
 import type { Db } from 'mongodb';
 import { createAckStore } from './acks.ts';

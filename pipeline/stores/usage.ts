@@ -1,6 +1,6 @@
 /**
- * What each partner has loaded, by day (UTC) of acceptance. A document carries the last job that it includes: a partner's jobs end in
- * their order, so a job that is recorded again changes nothing.
+ * Daily usage of each partner, by day (UTC) of acceptance. A document carries the last job it includes. A partner's jobs end in order, so
+ * recording a job again changes nothing.
  */
 import type { AnyBulkWriteOperation, Db } from 'mongodb';
 import type { UsageDocument } from '../../schemas/account-documents.ts';
@@ -18,14 +18,14 @@ export type UsageStore = ReturnType<typeof createUsageStore>;
 const none: Usage = { job: 0, jobs: 0, bytes: 0, rows: 0 };
 
 export const dayOf = (time: Date): string => time.toISOString().slice(0, 10);
-/** Days of a partner stand side by side, in their order. */
+/** The days of a partner are a range of ids, in order. */
 const idOf = (partner: string, day: string) => `${partner}/${day}`;
 
 export function createUsageStore(db: Db) {
   const usage = db.collection<UsageDocument>(collections.usage);
   type Operation = AnyBulkWriteOperation<UsageDocument>;
 
-  /** So that an update finds it, or finds that it is later than its job. */
+  /** An update must be able to tell a missing document from one that already includes the job. */
   const ensure = (_id: string): Operation => ({
     updateOne: { filter: { _id }, update: { $setOnInsert: none }, upsert: true },
   });
@@ -56,7 +56,7 @@ export function createUsageStore(db: Db) {
         );
     },
 
-    /** Of files that were read and not loaded. Gives the bytes of the day with these. */
+    /** Adds bytes that were read but not loaded. Returns the bytes of the day. */
     async addBytes(partner: string, day: string, bytes: number): Promise<number> {
       const { bytes: _, ...rest } = none;
       const added = await usage.findOneAndUpdate(

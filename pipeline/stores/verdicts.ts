@@ -1,4 +1,4 @@
-/** Verdicts on jobs of very many files. A short one is in the job and in its markers; of a long one these only say where it is. */
+/** Verdicts on jobs with very many files. Short verdicts are in the job and its markers; these only reference long ones. */
 import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { Binary, type Db } from 'mongodb';
@@ -14,9 +14,9 @@ export type VerdictStore = ReturnType<typeof createVerdictStore>;
 type FileTest = (file: number) => boolean;
 type NamedFiles = Pick<JobMarker, 'passed' | 'collapsed' | 'verdict'>;
 
-/** Numbers that a job and each of its markers may list. */
+/** Maximum file numbers listed in a job and its markers. */
 const MAX_LISTED = 1_000;
-/** A sink needs few at a time, each for all slots of a partition. */
+/** A sink needs few verdicts at a time, each for all slots of a partition. */
 const KEPT = 4;
 
 export function createVerdictStore(db: Db) {
@@ -25,7 +25,7 @@ export function createVerdictStore(db: Db) {
 
   async function read(id: string) {
     const found = await verdicts.findOne({ _id: id });
-    if (!found) throw new StaleRead(`verdict ${id} is not seen yet`);
+    if (!found) throw new StaleRead(`verdict ${id} is not visible yet`);
     return {
       isPassed: createFileBits(found.passed.buffer),
       isCollapsed: createFileBits(found.collapsed.buffer),
@@ -34,7 +34,7 @@ export function createVerdictStore(db: Db) {
   const stored = (id: string) => cached(kept, id, () => read(id));
 
   return {
-    /** Stores the lists of a long verdict. Gives the verdict as a job and its markers can hold it. */
+    /** Stores the lists of a long verdict. Returns the verdict for the job and its markers. */
     async keep(job: number, verdict: JobVerdict): Promise<JobVerdict> {
       const { passed, collapsed } = verdict;
       if (passed.length + collapsed.length <= MAX_LISTED) return verdict;
@@ -48,11 +48,11 @@ export function createVerdictStore(db: Db) {
       return { ...verdict, passed: [passed[0]!, passed.at(-1)!], collapsed: [], stored: _id };
     },
 
-    /** Whether a file of the marker's job is to be merged. */
+    /** Whether a file passed and is merged. */
     passedOf: async ({ passed, verdict }: NamedFiles): Promise<FileTest> =>
       verdict === '' ? createFileRanges(passed) : (await stored(verdict)).isPassed,
 
-    /** Whether all events of a file are stored as one. */
+    /** Whether all events of a file are collapsed into one. */
     async collapsedOf({ collapsed, verdict }: NamedFiles): Promise<FileTest> {
       if (verdict !== '') return (await stored(verdict)).isCollapsed;
       const files = new Set(collapsed);

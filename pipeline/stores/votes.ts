@@ -1,4 +1,4 @@
-/** Votes: whether the slots of a partition hold all of a job. For each attempt, the last vote counts. */
+/** Votes: whether the slots of a partition hold all of a job. The last vote of each attempt counts. */
 import type { Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { VoteDocument } from '../../schemas/stage-documents.ts';
@@ -9,7 +9,7 @@ export type VoteStore = ReturnType<typeof createVoteStore>;
 export type Vote = Omit<VoteDocument, '_id'>;
 
 export function createVoteStore(db: Db) {
-  // A vote is true while its sink lives, so it need not survive a crash of MongoDB. One that is lost is requested again.
+  // No majority write: a vote is valid only while its sink lives, and a lost one is requested again.
   const votes = db.collection<VoteDocument>(collections.votes, {
     writeConcern: { w: 1, journal: false },
     readConcern: { level: 'local' },
@@ -28,7 +28,7 @@ export function createVoteStore(db: Db) {
       await votes.bulkWrite(operations, { ordered: true });
     }),
 
-    /** All votes on jobs that prepare; on jobs that commit, only those of slots that miss devices or have failed. */
+    /** All votes on preparing jobs; for committing jobs, only votes that report missing devices or a failure. */
     votesOn(preparing: number[], committing: number[]) {
       const isNo = { $or: [{ 'missing.0': { $exists: true } }, { failure: { $exists: true } }] };
       return votes

@@ -48,7 +48,7 @@ export class AvroReader {
     return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
   }
 
-  /** Gives where the bytes begin that it passes over. */
+  /** Returns the offset of the skipped bytes. */
   skip(length: number): number {
     if (length < 0 || this.at + length > this.bytes.length) throw new Error('truncated');
     this.at += length;
@@ -65,7 +65,7 @@ export class AvroReader {
     return this.raw(this.long()).toString();
   }
 
-  /** The number of items in the next block of an array, 0 behind the last; a negative one is followed by the block's size in bytes. */
+  /** Number of items in the next block of an array, 0 at the end. A negative count is followed by the block's size in bytes. */
   block(): number {
     const count = this.long();
     if (count < 0) this.long();

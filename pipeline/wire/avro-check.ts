@@ -1,6 +1,6 @@
 /**
- * Walks the bytes by their schema, and throws if they do not match. avsc notices only at the end that it has read past the buffer:
- * until then a forged array of 2^40 items keeps it busy for hours.
+ * Walks the bytes by their schema and throws if they do not match. avsc detects reading past the buffer only at the end: a forged array of
+ * 2^40 items would keep it busy for hours.
  */
 import { AvroReader } from './avro-bytes.ts';
 

@@ -1,4 +1,4 @@
-/** Avro in the Confluent wire format: a zero byte, the schema's id in four bytes, the value. */
+/** Avro in the Confluent wire format: a zero byte, a four-byte schema id, the value. */
 import avro from 'avsc';
 import type { Version } from '../../schemas/avro-types.ts';
 import { type MessageName, type MessageTypes, messages, versionsOf } from '../../schemas/topics.ts';
@@ -33,7 +33,7 @@ function readerOf(name: MessageName, { schema }: Version): Reader {
   };
 }
 
-/** A message that does not follow the contract. It goes to the dead letters, and the partition goes on. */
+/** A message that violates its schema. It goes to the dead-letter topic, and the partition continues. */
 export class MalformedMessage extends Error {
   readonly code = 'malformed_message';
 }
@@ -48,7 +48,7 @@ export function wireHeader(name: MessageName): Buffer {
 
 export function encode<N extends MessageName>(name: N, value: MessageTypes[N]): Buffer {
   const header = wireHeader(name);
-  // These two are most of what flows: an object a device, or a copy of the rows, would cost more than all the rest.
+  // These two are most of the traffic: an object per device or a copy of the rows would cost more than everything else.
   if (name === 'ValidatedDevices') return encodeDevices(header, value as MessageTypes['ValidatedDevices']);
   if (name === 'RowBatch') return encodeRowBatch(header, value as MessageTypes['RowBatch']);
   return Buffer.concat([header, types[name].toBuffer(value)]);

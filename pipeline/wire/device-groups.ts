@@ -1,15 +1,15 @@
 /**
- * Devices by key as Avro has them: an array of groups, each a key and an array of devices. They are written when rows have been parsed
- * and read in place until they are merged. With thousands of keys nearly every device is a group: an object for each would cost more
- * than all the rest.
+ * Devices by key in Avro encoding: an array of groups, each a key and an array of devices. Written once after parsing and read in place
+ * until the merge. With thousands of keys nearly every device is its own group, and an object per group would cost more than everything
+ * else.
  */
 import { AvroReader, AvroWriter } from './avro-bytes.ts';
 import { varintLength, writeVarint } from './varint.ts';
 
 const DEVICE = 16;
-/** The longest numbers beside a key and its devices. */
+/** Maximum size of the numbers next to a key and its devices. */
 const GROUP_OVERHEAD = 16;
-/** So many are copied faster byte by byte. */
+/** Up to this many devices are copied faster byte by byte. */
 const FEW = 4;
 
 /** The key is `[start, end)` of the bytes; the devices begin at `at`. A group may come in several pieces. */
@@ -45,7 +45,7 @@ export function copyDevices(
 
 export const roomForGroup = (key: number, devices: number): number => key + devices * DEVICE + GROUP_OVERHEAD;
 
-/** Gives the place where its devices must be written. */
+/** Returns the offset at which its devices must be written. */
 export function writeGroup(
   bytes: Buffer,
   to: number,
@@ -63,13 +63,13 @@ export function writeGroup(
 
 export const endOfGroup = (place: number, devices: number): number => place + devices * DEVICE + 1;
 
-/** Writes one array after the other into memory that it uses again. */
+/** Writes arrays into a reused buffer. */
 export class GroupWriter {
   bytes = Buffer.allocUnsafe(1 << 12);
   #at = 0;
   #groups = 0;
 
-  /** Gives the place in `bytes` where the devices of the group must be written. */
+  /** Returns the offset in `bytes` at which the devices of the group must be written. */
   add(key: Uint8Array, start: number, end: number, devices: number): number {
     const needed = this.#at + roomForGroup(end - start, devices);
     if (needed > this.bytes.length) this.bytes = Buffer.concat([this.bytes], 2 * needed);
@@ -79,7 +79,7 @@ export class GroupWriter {
     return place;
   }
 
-  /** A copy of the array; the next one begins. */
+  /** Returns a copy of the array and starts the next one. */
   take(): Buffer {
     const count = this.#groups;
     const writer = new AvroWriter(Buffer.alloc(0), count === 0 ? 1 : varintLength(count) + this.#at + 1);
@@ -97,7 +97,7 @@ export interface DeviceGroup {
   devices: Uint8Array;
 }
 
-/** As objects, for what is rare, and for people. */
+/** Decodes to objects: for rare cases and display. */
 export function decodeGroups(groups: Buffer): DeviceGroup[] {
   const reader = new AvroReader(groups);
   const objects: DeviceGroup[] = [];

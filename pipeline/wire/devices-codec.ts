@@ -38,7 +38,7 @@ function groupsOf(reader: AvroReader): Buffer {
 
 const NO_GROUPS = Buffer.alloc(0);
 
-/** What stands before the groups. */
+/** The fields before the groups. */
 export const readNumbers = (reader: AvroReader): ValidatedDevices => ({
   job: natural(reader.long()),
   file: natural(reader.long()),
@@ -67,7 +67,7 @@ export function decodeDevices(body: Buffer): ValidatedDevices {
   return more.length > 0 ? { ...message, more } : message;
 }
 
-/** Each batch of a shared message, as a message of its own. */
+/** Each batch of a shared message as a separate message. */
 export function* batchesIn(message: ValidatedDevices): Generator<ValidatedDevices> {
   const { more = [], ...first } = message;
   yield first;

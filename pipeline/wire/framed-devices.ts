@@ -1,6 +1,6 @@
 /**
- * Devices of a slot that are spilled, or cut for a merge: messages of one batch each, as in the topic but for the header, each behind its
- * length. Groups are written as they come: a copy of each part would cost more than the devices.
+ * Devices of a slot, spilled or cut for a merge: length-prefixed messages of one batch each, as in the topic but without the header. Groups
+ * are written in place, because copying each part would cost more than the devices.
  */
 import type { ValidatedDevices } from '../../schemas/topics.ts';
 import { AvroReader } from './avro-bytes.ts';
@@ -9,21 +9,21 @@ import { encodeDevices, readNumbers } from './devices-codec.ts';
 import { writeVarint } from './varint.ts';
 
 const LENGTH = 4;
-/** The ends of two arrays: the groups, and further batches, of which there are none. */
+/** The ends of two arrays: the groups, and further batches (none). */
 const ENDS = Buffer.from([0, 0]);
 const NONE = Buffer.alloc(0);
 
-/** What each part of a message begins with. */
+/** The fields before the groups, encoded. */
 export const headOf = (message: ValidatedDevices): Buffer =>
   encodeDevices(NONE, { ...message, groups: NONE, more: [] }).subarray(0, -1);
 
 export class FramedWriter {
   bytes = Buffer.allocUnsafe(1 << 12);
   size = 0;
-  /** Where the message that is being written begins. */
+  /** Offset of the message being written, or -1. */
   #start = -1;
 
-  /** Gives the place in `bytes` where the devices of the group must be written. The first group of a message begins it. */
+  /** Returns the offset in `bytes` at which the devices of the group must be written. The first group starts a message. */
   add(head: Buffer, key: Uint8Array, start: number, end: number, devices: number): number {
     const room = LENGTH + head.length + roomForGroup(end - start, devices) + ENDS.length;
     if (this.size + room > this.bytes.length)
@@ -33,7 +33,7 @@ export class FramedWriter {
       this.bytes.set(head, this.size + LENGTH);
       this.size += LENGTH + head.length;
     }
-    // A block for each group: how many will come is not known.
+    // One block per group, because the number of groups is not known yet.
     const place = writeGroup(this.bytes, writeVarint(this.bytes, this.size, 1), key, start, end, devices);
     this.size = endOfGroup(place, devices);
     return place;
@@ -47,7 +47,7 @@ export class FramedWriter {
     this.#start = -1;
   }
 
-  /** A copy of what was written; the writer begins anew. */
+  /** Returns a copy of what was written and resets the writer. */
   take(): Buffer {
     const taken = Buffer.from(this.bytes.subarray(0, this.size));
     this.size = 0;
@@ -55,7 +55,7 @@ export class FramedWriter {
   }
 }
 
-/** The groups are views: nothing but their place is known yet. */
+/** The groups are views and not decoded yet. */
 export function* framedIn(bytes: Buffer): Generator<ValidatedDevices> {
   const reader = new AvroReader(bytes);
   while (reader.left > 0) {

@@ -1,4 +1,6 @@
-/** A hand-written codec for RowBatch, byte for byte standard Avro (a test compares it with avsc): rows are copied once and read in place. */
+/**
+ * A hand-written codec for RowBatch, byte for byte standard Avro (a test compares it with avsc): rows are copied once and read in place.
+ */
 
 import type { Layout, RowBatch } from '../../schemas/topics.ts';
 import { AvroReader, AvroWriter } from './avro-bytes.ts';

@@ -1,4 +1,4 @@
-/** The zigzag varint of Avro and Kafka, of a non-negative number that a double can hold. */
+/** The zigzag varint of Avro and Kafka, for non-negative integers that a double can hold. */
 
 export function varintLength(value: number): number {
   let rest = value * 2;
@@ -10,7 +10,7 @@ export function varintLength(value: number): number {
   return length;
 }
 
-/** Gives where it ends. */
+/** Returns the end offset. */
 export function writeVarint(bytes: Buffer, at: number, value: number): number {
   let rest = value * 2;
   let end = at;

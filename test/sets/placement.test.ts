@@ -38,14 +38,14 @@ it('another installation has another key, and none before its first start', asyn
 it('devices without their key are an error, and no key is made', async () => {
   await store();
   await database.db.collection(collections.placement).deleteMany({});
-  await expect(read()).rejects.toThrow(/holds devices, and not the key/);
+  await expect(read()).rejects.toThrow(/holds devices, but not the key/);
   await expect(createDeviceSets(database.db).count(space)).rejects.toThrow(/restore all collections/);
   expect(await database.db.collection(collections.placement).countDocuments()).toBe(0);
 });
 
 it('devices that were only spilled are, too', async () => {
   await database.db.collection(collections.spills).insertOne({ job: 1 });
-  await expect(read()).rejects.toThrow(/holds devices, and not the key/);
+  await expect(read()).rejects.toThrow(/holds devices, but not the key/);
 });
 
 it('another key than that of the devices is an error, at the start and with every access', async () => {

@@ -1,4 +1,4 @@
-/** Puts the parts of dispatch together. What they use of the world outside comes from topology.ts. */
+/** Assembles dispatch. Its external dependencies come from topology.ts. */
 import type { Config } from '../../../schemas/config.ts';
 import type { JobDocument } from '../../../schemas/job-documents.ts';
 import type { Stage } from '../../engine/stage.ts';

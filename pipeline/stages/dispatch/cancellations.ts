@@ -1,4 +1,4 @@
-/** Why jobs are cancelled: their audience was cleared after they were accepted, or an operator cancelled them. */
+/** Finds cancelled jobs: their audience was cleared after they were accepted, or an operator cancelled them. */
 import { fileFailureCodes } from '../../../schemas/codes.ts';
 import type { FileFailure, JobDocument } from '../../../schemas/job-documents.ts';
 import { groupCommit } from '../../runtime/group-commit.ts';
@@ -6,7 +6,7 @@ import type { Stores } from '../../stores/stores.ts';
 
 type Dependencies = Pick<Stores, 'jobs' | 'audiences'>;
 
-/** Loading jobs are looked at many times a second; an operator can wait for one. */
+/** Loading jobs are checked many times a second; cancellations by operators only every second. */
 const OPERATOR_MS = 1_000;
 
 export function createCancellations({ jobs, audiences }: Dependencies) {
@@ -25,9 +25,9 @@ export function createCancellations({ jobs, audiences }: Dependencies) {
   }
 
   return {
-    of: groupCommit(async (some: JobDocument[]) => {
-      const failures = await find(some, true);
-      return some.map(({ _id }) => failures.get(_id));
+    of: groupCommit(async (wanted: JobDocument[]) => {
+      const failures = await find(wanted, true);
+      return wanted.map(({ _id }) => failures.get(_id));
     }),
 
     among(loading: JobDocument[]): Promise<Map<number, FileFailure>> {

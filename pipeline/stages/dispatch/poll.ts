@@ -1,6 +1,6 @@
 /**
- * Polls MongoDB while something is awaited: at a hint, otherwise with a growing pause. Only what is stored counts, so a successor needs
- * nothing from this process.
+ * Polls MongoDB while something is awaited: on a hint, otherwise with backoff. All state is in MongoDB, so a new dispatcher needs nothing
+ * from this process.
  */
 import type { DispatchStep } from './steps.ts';
 
@@ -12,7 +12,7 @@ interface Look {
 }
 
 interface PollOptions {
-  /** Calls back when there may be something to see. */
+  /** Hints that something may have changed. */
   listen?(onNews: () => void, signal: AbortSignal): void;
   onError(error: unknown): void;
 }
@@ -28,18 +28,18 @@ export function createPoll(
 ) {
   let running = false;
   let pause = MIN_PAUSE_MS;
-  /** How long the last look took. */
+  /** Duration of the last look. */
   let lookMs = 0;
   let isNews = false;
   let endPause = () => {};
-  const isNeeded = () => looks.some((one) => one.isNeeded());
+  const isNeeded = () => looks.some((each) => each.isNeeded());
   listen?.(() => {
     isNews = true;
     endPause();
   }, step.signal);
 
   async function untilNews(ms: number): Promise<void> {
-    // Polling takes at most half of the time, however much is in flight; the pause is bounded after an outage of MongoDB.
+    // Pause as long as the last look took, so that polling takes at most half of the time; limited in case MongoDB was down.
     const share = Math.min(MAX_SHARE_MS, lookMs);
     await step.pause(share);
     if (isNews || ms <= share) return;
@@ -54,13 +54,13 @@ export function createPoll(
       await untilNews(pause);
       isNews = false;
       const began = performance.now();
-      const changed = (await Promise.all(looks.map((one) => one.look()))).some(Boolean);
+      const changed = (await Promise.all(looks.map((each) => each.look()))).some(Boolean);
       lookMs = performance.now() - began;
       pause = changed ? MIN_PAUSE_MS : Math.min(MAX_PAUSE_MS, pause * 1.3);
     }
   }
 
-  /** Call it when there is something to wait for. */
+  /** Call it when something is awaited. */
   return function wake(): void {
     pause = MIN_PAUSE_MS;
     if (running) return;

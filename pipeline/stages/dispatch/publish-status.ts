@@ -1,4 +1,4 @@
-/** Publishes what becomes of jobs. The end of one is published at least once: until it is, its document says so. */
+/** Publishes the status of jobs. The end of a job is published at least once: until then its document is marked. */
 
 import type { JobDocument } from '../../../schemas/job-documents.ts';
 import type { Publisher } from '../../kafka/publish.ts';
@@ -11,7 +11,7 @@ interface Dependencies {
   log: Logger;
   publisher: Publisher;
   jobs: JobStore;
-  /** Once for each job, unless a process dies meanwhile. */
+  /** Called once per job, unless the process dies first. */
   onEnded(job: JobDocument): void;
 }
 
@@ -48,7 +48,7 @@ export function createStatusPublisher({ log, publisher, jobs, onEnded }: Depende
   return {
     publish,
     publishEnd,
-    /** What an earlier term ended and did not live to publish. */
+    /** Publishes ends that an earlier term stored but did not publish. */
     async publishMissed(step: DispatchStep): Promise<void> {
       const missed = await step.read('find ends to publish', () => jobs.statusUnpublished());
       for (const job of missed) await publishEnd(job, step);

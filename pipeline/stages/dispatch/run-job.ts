@@ -1,4 +1,4 @@
-/** One job, from accepted to ended. Each step can be repeated by a successor: what was decided is in MongoDB before it is acted upon. */
+/** Runs a job from accepted to ended. A new dispatcher can repeat every step: decisions are stored before they are acted upon. */
 import { type JobDocument, JobStatus } from '../../../schemas/job-documents.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { isUndecided } from '../../stores/jobs/jobs.ts';
@@ -20,7 +20,7 @@ export function createRunJob(deps: RunDependencies) {
   return async (first: JobDocument, turns: OwnTurns): Promise<void> => {
     const log = deps.log.child({ job: first._id });
     let { job, isEnded } = await deps.commitJob(await deps.prepareJob(first, turns), turns);
-    // It was cancelled at the last moment, or another dispatcher has begun its next attempt.
+    // Loops if it was cancelled just before the decision, or another dispatcher has started its next attempt.
     while (isUndecided(job))
       ({ job, isEnded } = await deps.commitJob(await deps.prepareJob(job, turns), turns));
     if (isEnded) await deps.status.publishEnd(job, turns.step);

@@ -1,8 +1,8 @@
-/** A gate that lets numbers through in their order and without gaps, in whatever order they arrive: as many at once as are there. */
+/** A sequencer: items arrive in any order and pass in the order of their numbers, without gaps, in groups as large as possible. */
 export interface Sequencer<Item, Result> {
   /**
-   * Resolves with what the step made of the item, when every number before this one has passed or passes with it. Rejects if the step
-   * fails for it alone: no later number passes it then, and it may try again.
+   * Resolves with the step's result for the item, once all earlier numbers have passed or pass with it. Rejects if the step fails for this
+   * item alone: later numbers then wait until it is passed again.
    */
   pass(number: number, item: Item): Promise<Result>;
 }
@@ -14,7 +14,7 @@ interface Waiting<Item, Result> {
   reject(reason: unknown): void;
 }
 
-/** `step` gets items of consecutive numbers, one group at a time; or one that has passed before. */
+/** `step` gets items of consecutive numbers, one group at a time; or a single item whose number has passed before. */
 export function createSequencer<Item, Result>(
   first: number,
   signal: AbortSignal,
@@ -39,16 +39,16 @@ export function createSequencer<Item, Result>(
     for (const [i, { resolve }] of group.entries()) resolve(results ? results[i]! : (undefined as Result));
   }
 
-  /** Together; or one by one, up to the one that fails. */
+  /** Tries the group as a whole; if that fails, item by item up to the one that fails. */
   async function takeAll(group: Passing[]): Promise<void> {
     try {
       return await take(group);
     } catch (error) {
       if (group.length === 1 || signal.aborted) return turnBack(group, error);
     }
-    for (const [i, one] of group.entries()) {
+    for (const [i, entry] of group.entries()) {
       try {
-        await take([one]);
+        await take([entry]);
       } catch (error) {
         return turnBack(group.slice(i), error);
       }
@@ -58,9 +58,9 @@ export function createSequencer<Item, Result>(
   function turnBack([failed, ...others]: Passing[], error: unknown): void {
     next = failed!.number;
     failed!.reject(error);
-    for (const one of others)
-      if (signal.aborted) one.reject(signal.reason);
-      else waiting.set(one.number, one);
+    for (const entry of others)
+      if (signal.aborted) entry.reject(signal.reason);
+      else waiting.set(entry.number, entry);
   }
 
   async function letThrough(): Promise<void> {
@@ -71,8 +71,8 @@ export function createSequencer<Item, Result>(
 
   function takeReady(): Passing[] {
     const group: Passing[] = [];
-    for (let one = waiting.get(next); one; one = waiting.get(next)) {
-      group.push(one);
+    for (let entry = waiting.get(next); entry; entry = waiting.get(next)) {
+      group.push(entry);
       waiting.delete(next++);
     }
     return group;
@@ -82,9 +82,9 @@ export function createSequencer<Item, Result>(
     pass: (number, item) =>
       new Promise((resolve, reject) => {
         if (signal.aborted) return reject(signal.reason);
-        const one = { number, item, resolve, reject };
-        if (number < next) return take([one]).catch(reject);
-        waiting.set(number, one);
+        const entry = { number, item, resolve, reject };
+        if (number < next) return take([entry]).catch(reject);
+        waiting.set(number, entry);
         if (!passing && waiting.has(next)) void letThrough();
       }),
   };

@@ -4,11 +4,11 @@
  *   starting ─► active ─► over
  *       └──────────────────▲
  *
- *   starting  it reads which job is the first unfinished one. Messages wait.
- *   active    jobs are found in the order of their numbers (admit/admit-jobs.ts), wait in their lanes (admit/lanes.ts), and run to their
- *             ends (run-job.ts). Jobs whose message never came are looked for, and leftovers are swept.
- *   over      the partition was taken away, or the process stops: every step of the term rejects. What was decided is in MongoDB, so the
- *             next term, here or elsewhere, goes on from there.
+ *   starting  reads the number of the first unfinished job. Messages wait.
+ *   active    jobs are admitted in order (admit/admit-jobs.ts), wait in their lanes (admit/lanes.ts), and run to their ends (run-job.ts).
+ *             Jobs whose message was lost are recovered, and leftovers are swept.
+ *   over      the partition was revoked, or the process stops: every step of the term rejects. All state is in MongoDB, so the next term,
+ *             here or in another process, continues from there.
  */
 
 import type { JobDocument } from '../../../schemas/job-documents.ts';
@@ -40,9 +40,9 @@ export interface TermDependencies
     Omit<LoadDependencies, 'readAhead' | 'quotas'>,
     Omit<SlotDependencies, 'endedBefore'> {
   quotas: Pick<QuotaHold, 'grow'>;
-  /** How many jobs may be in flight. */
+  /** Maximum jobs in flight. */
   jobWindow: number;
-  /** The jobs of a lane end in their order. */
+  /** The jobs of a lane end in order. */
   laneOf(job: JobDocument): string;
   log: Logger;
   jobs: JobStore;
@@ -50,11 +50,11 @@ export interface TermDependencies
   commitReady: CommitReady;
   endJobs: EndJobs;
   status: StatusPublisher;
-  /** Clears away what cleared audiences and ended jobs left behind. */
+  /** Removes what cleared audiences and ended jobs left behind. */
   sweep(step: DispatchStep): Promise<void>;
-  /** Removes pages that no manifest names. */
+  /** Removes pages that no manifest references. */
   sweepOrphans(step: DispatchStep): Promise<void>;
-  /** Removes what the operator does not want to keep. */
+  /** Applies the retention settings. */
   expireJobs(step: DispatchStep): Promise<void>;
   readAheadBytes: number;
   news: Pick<News, 'listen'>;
@@ -100,7 +100,7 @@ export function createTerm(deps: TermDependencies, step: DispatchStep) {
         deps.onJobsInFlight(-1);
       }
     }
-    /** Never resolves for a job that fails: until the process is gone, markers of other lanes must not say that it has ended. */
+    /** Never resolves for a job that fails: until the process exits, markers of other lanes must not count it as ended. */
     const run = (id: number, place: Place) =>
       new Promise<void>((resolve) => {
         runToItsEnd(id, place).then(resolve, fail);
@@ -117,20 +117,20 @@ export function createTerm(deps: TermDependencies, step: DispatchStep) {
     step.signal.addEventListener('abort', () => deps.onActive(false), { once: true });
     log.info({ next_job: first }, 'this process is the active dispatcher');
     deps.status.publishMissed(step).catch(fail);
-    repeat(FIND_LOST_MS, 'look for jobs whose message was lost', admitted.takeLost);
+    repeat(FIND_LOST_MS, 'find jobs whose message was lost', admitted.takeLost);
     repeat(SWEEP_MS, 'sweep', () => deps.sweep(step));
     repeat(SWEEP_ORPHANS_MS, 'sweep orphaned pages', () => deps.sweepOrphans(step));
     repeat(EXPIRE_MS, 'remove expired jobs', () => deps.expireJobs(step));
     return admitted;
   }
 
-  /** What passes the gates of different lanes at the same time is written together; if that fails, the jobs of each lane. */
+  /** Jobs of different lanes that pass their gates at the same time share a write; if it fails, each lane is written separately. */
   function createGatesOf(slots: SlotCoordinator): () => Gates {
-    const commit = groupCommitEach(ofLanes((some: ReadyJob[]) => deps.commitReady(some, slots, step)));
-    const end = groupCommitEach(ofLanes((some: Ending[]) => deps.endJobs.end(some, step)));
+    const commit = groupCommitEach(ofLanes((ready: ReadyJob[]) => deps.commitReady(ready, slots, step)));
+    const end = groupCommitEach(ofLanes((endings: Ending[]) => deps.endJobs.end(endings, step)));
     return () => ({
-      commits: createSequencer(FIRST, step.signal, async (some) => {
-        const current = await commit(some);
+      commits: createSequencer(FIRST, step.signal, async (ready) => {
+        const current = await commit(ready);
         const open = current.find((job) => job && isUndecided(job));
         if (open) throw new NotDecided(open);
         return current;
@@ -139,12 +139,12 @@ export function createTerm(deps: TermDependencies, step: DispatchStep) {
     });
   }
 
-  /** Until the term is over. */
+  /** Repeats the work until the term is over. */
   function repeat(everyMs: number, what: string, work: () => Promise<void>): void {
     const attempt = () =>
       work().catch((error) => {
         if (!step.signal.aborted)
-          log.warn({ err: error }, `could not ${what}; trying again in ${everyMs / 1000} s`);
+          log.warn({ err: error }, `failed to ${what}: retrying in ${everyMs / 1000} s`);
       });
     const run = async () => {
       for (;;) {
@@ -161,12 +161,12 @@ export function createTerm(deps: TermDependencies, step: DispatchStep) {
   return {
     /** Resolves when the job is admitted. */
     deliver: async (job: number, offset: bigint | null) => (await started).take(job, offset),
-    /** Where the oldest message of a job in flight stands. */
+    /** Offset of the oldest message whose job is in flight. */
     oldestOffset: () => admission?.oldestOffset(),
   };
 }
 
-/** Does the work for the jobs of several lanes at once. Null: there is nothing to do for a job. */
+/** Combines the items of several lanes into one call. Null: nothing to do for that job. */
 function ofLanes<Item, Result>(work: (items: Item[]) => Promise<Result[]>) {
   return async (lanes: (Item | null)[][]): Promise<(Result | null)[][]> => {
     const items = lanes.flat().filter((item) => item !== null);

@@ -1,4 +1,4 @@
-/** The steps of dispatch, about in the order in which they are taken. */
+/** The steps of dispatch, roughly in order. */
 import type { Step } from '../../engine/step.ts';
 
 export const dispatchSteps = [

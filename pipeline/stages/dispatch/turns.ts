@@ -1,4 +1,4 @@
-/** What a job in flight gets from its term: where it waits for other jobs of its lane, and the services that all jobs of the term share. */
+/** What a job in flight gets from its term: its place in its lane, and the services shared by all jobs of the term. */
 import type { JobDocument } from '../../../schemas/job-documents.ts';
 import type { Decision } from '../../stores/jobs/jobs.ts';
 import type { SlotCoordinator } from './commit/coordinate-slots.ts';
@@ -8,13 +8,13 @@ import type { ReadAhead } from './load/read-ahead.ts';
 import type { Sequencer } from './sequencer.ts';
 import type { DispatchStep } from './steps.ts';
 
-/** A job that every slot has voted for, and what is to be decided of it; or one that is decided already. */
+/** A job that every slot has voted for, with the decision to store; or a job already decided. */
 export interface ReadyJob {
   job: JobDocument;
   outcome?: Decision;
 }
 
-/** The job could not be decided: it is to be cancelled, or another dispatcher has begun its next attempt. */
+/** The job could not be decided: it is being cancelled, or another dispatcher has started its next attempt. */
 export class NotDecided extends Error {
   constructor(readonly job: JobDocument) {
     super(`job ${job._id} was not decided`);
@@ -22,11 +22,11 @@ export class NotDecided extends Error {
   }
 }
 
-/** Where jobs wait for those before them in their lane. */
+/** Where jobs wait for earlier jobs of their lane. */
 export interface Gates {
-  /** Decides a job and tells the slots to commit it. Null: it has ended. Rejects with NotDecided. */
+  /** Decides a job and sends its commit marker. Null: it has ended. Rejects with NotDecided. */
   commits: Sequencer<ReadyJob | null, JobDocument | null>;
-  /** Ends a job. Null: it had ended before. */
+  /** Ends a job. Null: it had already ended. */
   ends: Sequencer<Ending | null, JobDocument | null>;
 }
 
@@ -35,7 +35,7 @@ export interface Place {
   gates: Gates;
   /** Its number at the gates. */
   number: number;
-  /** Resolves when the job before it of the same audience has ended. */
+  /** Resolves when the previous job of the same audience has ended. */
   earlierLoad: Promise<void> | undefined;
 }
 
@@ -44,7 +44,7 @@ export interface Turns {
   files: FileLoader;
   slots: SlotCoordinator;
   readAhead: ReadAhead;
-  /** Whether an earlier dispatcher may have begun with the job. */
+  /** Whether an earlier dispatcher may have started the job. */
   mayBeListed(job: number): boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Puts the parts of the sink together. What they use of the world outside comes from topology.ts. */
+/** Assembles the sink. Its external dependencies come from topology.ts. */
 import type { Stage } from '../../engine/stage.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
 import type { Stores } from '../../stores/stores.ts';
@@ -42,7 +42,7 @@ export const sinkStores = [
 
 interface Uses extends Omit<SinkDependencies, Parts>, Pick<Stores, (typeof sinkStores)[number]> {
   sets: DeviceSets;
-  /** Encrypts the answers to access requests. */
+  /** Encrypts the results of access requests. */
   secret: Uint8Array;
 }
 

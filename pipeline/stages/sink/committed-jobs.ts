@@ -1,21 +1,21 @@
 /**
- * Which jobs the slots of a partition have merged. Each slot has a last job, and jobs of other lanes before it that it has not merged.
- * These are found in MongoDB when a partition is taken, and known from then on; and so are attempts that were given up: their markers may
- * come again, and must not be followed.
+ * Which jobs the slots of a partition have committed: a slot has a last job, and earlier jobs of other lanes that it has not committed yet.
+ * Read from MongoDB when a partition is assigned and kept up to date from then on. So are abandoned attempts, whose markers may be
+ * redelivered and must be ignored.
  */
 import type { AckStore } from '../../stores/acks.ts';
 import type { JobStore } from '../../stores/jobs/jobs.ts';
 
 interface SlotProgress {
-  /** The last job that the slot has merged. */
+  /** The last job that the slot has committed. */
   last: number;
-  /** Earlier ones that it has not merged. */
+  /** Earlier jobs that it has not committed. */
   open: Set<number>;
 }
 
 export type CommittedJobs = ReturnType<typeof createCommittedJobs>;
 
-/** `leastAttempt`: of jobs with attempts that were given up, the first that was not. */
+/** `leastAttempt`: the first valid attempt of jobs with abandoned ones. */
 export function createCommittedJobs(
   bySlot: ReadonlyMap<number, SlotProgress>,
   leastAttempt: ReadonlyMap<number, number> = new Map(),
@@ -24,12 +24,12 @@ export function createCommittedJobs(
   const has = ({ last, open }: SlotProgress, job: number) => job <= last && !open.has(job);
 
   return {
-    /** Whether the slot belongs to the partition and has not merged the job. */
+    /** Whether the slot belongs to the partition and has not committed the job. */
     isOpen(slot: number, job: number): boolean {
       const progress = bySlot.get(slot);
       return progress !== undefined && !has(progress, job);
     },
-    /** Whether every slot has merged it. */
+    /** Whether every slot has committed the job. */
     hasAll: (job: number): boolean => [...bySlot.values()].every((progress) => has(progress, job)),
     isGivenUp: (job: number, attempt: number): boolean => attempt < (leastAttempt.get(job) ?? 0),
 
@@ -61,12 +61,12 @@ export function createReadCommitted({ acks, jobs }: Dependencies) {
     const [{ first }, last] = await Promise.all([jobs.extent(), acks.committedJobs(slots)]);
     const before = [...(await jobs.unfinishedUpTo(Math.max(...last.values())))];
     const acked = await acks.slotsOf(before);
-    // Of a job that ends, the acks are removed: one that is still unfinished had all of its acks when they were read.
+    // The acks of a job are removed when it ends. Read after the acks: a job that is still unfinished now had all of its acks then.
     const unfinished = before.length > 0 ? await jobs.unfinishedAmong(before) : new Set<number>();
     const progressOf = (slot: number): SlotProgress => {
       const committed = last.get(slot)!;
       const isOpen = (job: number) => job <= committed && !acked.get(job)?.has(slot);
-      // Everything before the first unfinished job has ended.
+      // All jobs before the first unfinished one have ended.
       return { last: Math.max(committed, first - 1), open: new Set([...unfinished].filter(isOpen)) };
     };
     const attempts = await jobs.attempts();

@@ -1,6 +1,6 @@
 /**
- * Ends a job that an operator has dropped, in the slots that have not merged it: they never will, not even through a replaced owner. A
- * slot whose merge was stored but not acknowledged keeps it, and says so. Repeated after a crash, it ends the same.
+ * Drops a job, for an operator, in the slots that have not merged it: they never will, not even through a zombie owner. A slot that merged
+ * it without acknowledging keeps it and says so in its ack. Idempotent.
  */
 import { Binary } from 'mongodb';
 import { spaces } from '../../../schemas/documents.ts';
@@ -23,13 +23,13 @@ export const createDropJob = ({ sets, acks, dropRequest }: Dependencies) =>
     const { job, kind, audience } = marker;
     if (kind === 'privacy') return dropRequest(marker, target, step);
     const { total, changes } = await step('drop', () => sets.drop(target));
-    const change = changes.find((one) => one.job === job);
+    const change = changes.find((known) => known.job === job);
     return change?.dropped
       ? notMerged(job, target.slot, audience === null ? 0 : total)
       : merged(marker, target.slot, total, change);
   });
 
-/** What is done to a slot is acknowledged before the next one. */
+/** Acknowledges each slot before working on the next. */
 export const slotBySlot =
   (
     acks: Pick<AckStore, 'recordAndAdvance'>,
@@ -43,7 +43,7 @@ export const slotBySlot =
     }
   };
 
-/** The slot of a space that jobs are merged into. */
+/** The slot of the space that the jobs are merged into. */
 export const targetOf = (markers: JobMarker[], slot: number, committed: CommittedJobs): SlotTarget => ({
   space: spaces.of(markers[0]!),
   slot,
@@ -52,7 +52,7 @@ export const targetOf = (markers: JobMarker[], slot: number, committed: Committe
   isOpen: (job) => committed.isOpen(slot, job),
 });
 
-/** The ack of a slot in which the job has changed nothing. */
+/** Ack of a slot in which the job changed nothing. */
 export const noChange = (job: number, slot: number, audienceDevices: number): Ack => ({
   job,
   slot,
@@ -72,14 +72,14 @@ export const notMerged = (job: number, slot: number, audienceDevices: number): A
 function merged({ job, kind }: JobMarker, slot: number, total: number, change?: SlotChange): Ack {
   const counts = countsOf(change);
   if (kind === 'delete') return { ...noChange(job, slot, 0), ...counts };
-  // How many of its devices were stored before is no longer known.
+  // The number of devices stored before is no longer known.
   if (kind === 'import') return { ...noChange(job, slot, 0), ...counts, onlyNew: true };
   const { attributePairs: _, ...ofEvents } = counts;
   const added = { newDevices: change?.devices ?? 0, matchedDevices: change?.matched ?? 0 };
   return { ...noChange(job, slot, total), ...ofEvents, ...added, onlyNew: true };
 }
 
-/** As the manifest has them. */
+/** The counts in the manifest. */
 export const countsOf = (change: SlotChange | undefined) => ({
   uniqueDevices: change?.devices ?? 0,
   pairs: [...(change?.pairs.values() ?? [])].reduce((sum, count) => sum + count, 0),

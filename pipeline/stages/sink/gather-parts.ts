@@ -1,4 +1,4 @@
-/** The devices of jobs in one slot, from memory and from spills, in parts of a bounded size that follow each other by address. */
+/** Reads the devices of jobs in one slot, from memory and from spills, in parts of bounded size in address order. */
 import type { JobMarker, ValidatedDevices } from '../../../schemas/topics.ts';
 import { cutByAddress, type InRange, partOfRange, RANGES } from '../../formats/address-ranges.ts';
 import type { DeviceHash } from '../../formats/device-hash.ts';
@@ -21,19 +21,19 @@ interface Gathering {
   markers: JobMarker[];
   uncommitted: Uncommitted;
   slot: number;
-  /** How many parts they should come in. */
+  /** Desired number of parts. */
   parts: number;
   numberKeysOf(marker: JobMarker): NumberKeys;
-  /** Which devices of a job are left out; absent: none. */
+  /** Which devices of a job are suppressed; absent: none. */
   suppressedOf?(marker: JobMarker): SuppressedAmong;
-  /** What each job has in each part. */
+  /** Called for each job and part. */
   onGathered?(job: number, gathered: GatheredSlot): void;
 }
 
 export type GatherParts = ReturnType<typeof createGatherParts>;
 
 export function createGatherParts({ spills, verdicts, hashDevice }: Dependencies) {
-  /** A range that is too large is read several times, some of its addresses each time. */
+  /** A range that is too large is read several times, a part of its addresses each time. */
   return async function* (gathering: Gathering): AsyncGenerator<Devices> {
     const { markers, uncommitted, slot, parts, numberKeysOf, suppressedOf, onGathered } = gathering;
     const size = Math.ceil(RANGES / Math.max(1, Math.min(parts, RANGES)));
@@ -63,20 +63,20 @@ export function createGatherParts({ spills, verdicts, hashDevice }: Dependencies
         };
         if (parts > 1) await nextTurn();
         sinkPoint('sink:before-gather', job);
-        const one = await gatherSlot(marker, files, ranges, numberKeysOf(marker), hashDevice, {
+        const part = await gatherSlot(marker, files, ranges, numberKeysOf(marker), hashDevice, {
           where,
           suppressedAmong: suppressedOf?.(marker),
         });
         sinkPoint('sink:after-gather', job);
-        onGathered?.(job, one);
-        gathered.push(one.devices);
+        onGathered?.(job, part);
+        gathered.push(part.devices);
       }
       yield merge(gathered);
     }
   };
 }
 
-/** By range; one, if it is not cut. */
+/** By range; a single range if it is not cut. */
 type Held = (() => Iterable<ValidatedDevices>)[];
 
 function* inRanges(held: Held, from: number, to: number): Generator<InRange> {

@@ -1,4 +1,4 @@
-/** Sorts what came for a job in one slot, or in a range of it, and counts it. */
+/** Sorts and counts the devices of a job in one slot, or in a range of it. */
 import type { JobMarker, ValidatedDevices } from '../../../schemas/topics.ts';
 import type { Addresses, InRange } from '../../formats/address-ranges.ts';
 import { ByteTable } from '../../formats/byte-table.ts';
@@ -12,9 +12,9 @@ import { Pairs, sortPairs } from '../../sets/sort-pairs.ts';
 import { eachGroup } from '../../wire/device-groups.ts';
 
 export interface GatheredSlot {
-  /** Without those that are suppressed. */
+  /** Without suppressed devices. */
   devices: Devices;
-  /** With them, as the two that follow. */
+  /** Includes suppressed devices, as do `pairs` and `filePairs`. */
   uniqueDevices: number;
   pairs: number;
   /** Distinct pairs, by file. */
@@ -22,10 +22,10 @@ export interface GatheredSlot {
   suppressed: Suppressed | undefined;
 }
 
-/** The numbers of keys: attributes are numbers already, events have one in the audience's dictionary. */
+/** Maps keys to numbers: attributes are numbers already, events have one in the audience's dictionary. */
 export type NumberKeys = (keys: string[]) => Promise<number[]>;
 
-/** Which of the devices are left out: 1 for each of them; undefined: none. */
+/** Flags suppressed devices with 1; undefined: none. */
 export type SuppressedAmong = (devices: Devices) => Promise<Uint8Array | undefined>;
 
 interface PassedFiles {
@@ -33,14 +33,14 @@ interface PassedFiles {
   isCollapsed(file: number): boolean;
 }
 
-/** As often as it is asked. */
+/** Can be read repeatedly. */
 type Ranges = () => AsyncIterable<InRange>;
 
-/** Instead of a file, where pairs are not counted by file. */
+/** Stands for the file number where pairs are not counted by file. */
 const ALL_FILES = 0;
 const otherEvents = Buffer.from(OTHER_EVENTS);
 
-/** Only files that passed, and each batch once; all addresses, or some. */
+/** Takes only files that passed, each batch once. */
 export async function gatherSlot(
   { files_counted }: JobMarker,
   files: PassedFiles,
@@ -75,7 +75,7 @@ export async function gatherSlot(
 }
 
 async function* messagesIn(files: PassedFiles, ranges: Ranges): AsyncGenerator<ValidatedDevices> {
-  /** By range: a batch comes in each that it has devices in. */
+  /** By range: a batch appears in every range that it has devices in. */
   const seen = new Map<number, SeenBatches>();
   for await (const { range, messages } of ranges()) {
     const seenHere = seen.get(range) ?? new SeenBatches();
@@ -84,7 +84,7 @@ async function* messagesIn(files: PassedFiles, ranges: Ranges): AsyncGenerator<V
   }
 }
 
-/** Identifiers as bytes, in a string that takes little. */
+/** Identifier bytes as a compact string. */
 const nameAt = (bytes: Uint8Array, at: number) =>
   Buffer.from(bytes.buffer, bytes.byteOffset + at, IDENTIFIER_BYTES).toString('latin1');
 
@@ -104,7 +104,7 @@ function divide(devices: Devices, flags: Uint8Array): { left: Devices; out: Set<
   return { left: left.finish(), out };
 }
 
-/** A second pass over everything: only where something is left out. */
+/** A second pass over all messages, needed only if devices are suppressed. */
 async function countByFile(
   out: Set<string>,
   files: PassedFiles,

@@ -1,6 +1,6 @@
 /**
- * Looks for the devices of a small load in the marketplace as soon as its slots hold all of them. Until its merge is decided nothing
- * else would happen, and of the merge itself this is most.
+ * Matches the devices of a small load against the marketplace as soon as its slots hold all of them. This is most of the work of a merge,
+ * done while the slots would otherwise wait for the decision.
  */
 import { spaces } from '../../../schemas/documents.ts';
 import type { JobMarker, ValidatedDevices } from '../../../schemas/topics.ts';
@@ -11,7 +11,7 @@ import type { VerdictStore } from '../../stores/verdicts.ts';
 import { gatherSlot } from './gather-slot.ts';
 import type { Uncommitted } from './uncommitted.ts';
 
-/** Of one partition. A larger load takes longer for other reasons. */
+/** Per partition. A larger load takes longer for other reasons. */
 const MAX_BYTES = 1_000_000;
 
 interface Dependencies {

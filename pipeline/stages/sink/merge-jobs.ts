@@ -1,6 +1,6 @@
 /**
- * Merges jobs into the device sets of some slots, acknowledges them, and only then lets the slots advance. Done again after a crash it
- * ends the same: a slot takes a job once, and an acknowledgement, once written, stays.
+ * Merges jobs into the device sets of some slots, acknowledges them, and only then advances the slots. Idempotent: a slot merges a job
+ * once, and an ack, once written, stays.
  */
 import { Binary } from 'mongodb';
 import { spaces } from '../../../schemas/documents.ts';
@@ -32,22 +32,22 @@ interface Dependencies {
   hashDevice: DeviceHash;
 }
 
-/** Jobs to merge, in their order: several imports, or one audience's load. */
+/** Jobs to merge, in order: several imports, or one load of an audience. */
 export interface Run {
   markers: JobMarker[];
-  /** Slots that have not merged all of them. */
+  /** Slots that have not merged all of the jobs. */
   slots: number[];
   committed: CommittedJobs;
   uncommitted: Uncommitted;
 }
 
 /**
- * Slots are merged together, and partitions at the same time, up to this much: round trips are what many small jobs cost, memory
- * (several times this, for copies on the way to MongoDB) what a large one does.
+ * Slots and partitions are merged concurrently up to this many bytes. Small jobs are bound by round trips; large ones by memory, of which
+ * copies on the way to MongoDB take several times this much.
  */
 export const GROUP_BYTES = 8_000_000;
 
-/** Of a run, in one partition. A larger one takes longer for other reasons than round trips. */
+/** A larger run, in one partition, is not bound by round trips. */
 export const SMALL_BYTES = 1_000_000;
 
 type Counts = Omit<GatheredSlot, 'devices'>;
@@ -60,7 +60,7 @@ export function createMergeJobs(deps: Dependencies) {
     ({ partner }: JobMarker): SuppressedAmong =>
     (devices) =>
       sets.suppressedAmong(partner, slot, devices);
-  /** A small run does not wait for the slots of a large one. */
+  /** Separate, so that a small run does not wait for a large one. */
   const budgets = { small: createByteBudget(groupBytes), large: createByteBudget(groupBytes) };
 
   async function mergeSlot(run: Run, slot: number, bytes: number, step: SinkStep): Promise<Ack[]> {
@@ -99,16 +99,16 @@ export function createMergeJobs(deps: Dependencies) {
         ...{ markers, uncommitted: run.uncommitted, slot, numberKeysOf },
         parts: Math.ceil(bytes / groupBytes),
         onGathered: (job, gathered) => addTo(counts, job, gathered),
-        // Asked in each attempt at the merge, behind the manifest that it replaces.
+        // Looked up in each attempt at the merge, after reading the manifest that it replaces.
         ...(isMerged ? {} : { suppressedOf: suppressedIn(slot) }),
       });
     };
     const { total, changes } = await step('merge', () => sets.merge(target, () => parts(false)));
-    // Merged before a crash: only the counts are missing. What was left out then is in the manifest.
+    // Merged before a crash: only the counts are missing. The manifest has the suppressed devices.
     const isMerged = counts.size === 0;
     if (isMerged) await step.read('count a slot', () => drain(parts(true)));
     return markers.map((marker): Ack => {
-      const change = changes.find((one) => one.job === marker.job);
+      const change = changes.find(({ job }) => job === marker.job);
       if (change?.dropped) return notMerged(marker.job, slot, isLoad ? total : 0);
       const { filePairs, uniqueDevices, pairs, ...counted } = counts.get(marker.job)!;
       const suppressed = isMerged ? change?.suppressed : counted.suppressed;
@@ -129,12 +129,12 @@ export function createMergeJobs(deps: Dependencies) {
     });
   }
 
-  /** What could be merged is acknowledged, whatever became of the rest. */
-  async function mergeSlots(run: Run, some: number[], bytesOf: (slot: number) => number, step: SinkStep) {
-    const merging = some.map((slot) => mergeSlot(run, slot, bytesOf(slot), step));
+  /** Acknowledges the slots that succeed, even if others fail. */
+  async function mergeSlots(run: Run, slots: number[], bytesOf: (slot: number) => number, step: SinkStep) {
+    const merging = slots.map((slot) => mergeSlot(run, slot, bytesOf(slot), step));
     const settled = await Promise.allSettled(merging);
-    const merged = some.filter((_, i) => settled[i]!.status === 'fulfilled');
-    const entries = settled.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+    const merged = slots.filter((_, i) => settled[i]!.status === 'fulfilled');
+    const entries = settled.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
     if (entries.length > 0) await step('ack', () => acks.recordAndAdvance(entries));
     const jobs = run.markers.map(({ job }) => job);
     for (const slot of merged) {
@@ -151,17 +151,17 @@ export function createMergeJobs(deps: Dependencies) {
     const sizeOf = (slot: number) =>
       markers.reduce((sum, { job }) => sum + uncommitted.bytesOf(job, slot), spilledBytes.get(slot) ?? 0);
     const total = slots.reduce((sum, slot) => sum + sizeOf(slot), 0);
-    for (const some of inGroups(slots, within({ bytes: groupBytes }, sizeOf))) {
-      const bytes = some.reduce((sum, slot) => sum + sizeOf(slot), 0);
+    for (const group of inGroups(slots, within({ bytes: groupBytes }, sizeOf))) {
+      const bytes = group.reduce((sum, slot) => sum + sizeOf(slot), 0);
       const budget = total <= SMALL_BYTES ? budgets.small : budgets.large;
-      await budget.use(Math.min(bytes, groupBytes), () => mergeSlots(run, some, sizeOf, step));
+      await budget.use(Math.min(bytes, groupBytes), () => mergeSlots(run, group, sizeOf, step));
     }
     if (spilled.length > 0) await step('forget-spills', () => spills.forget(slots, spilled));
   };
 
   async function sizesOf(spilled: number[], slots: number[], step: SinkStep): Promise<Map<number, number>> {
     if (spilled.length === 0) return new Map();
-    return step.read('see what was spilled', () => spills.sizes(spilled, slots));
+    return step.read('read spill sizes', () => spills.sizes(spilled, slots));
   }
 }
 

@@ -1,10 +1,9 @@
 /**
- * The jobs of one partition that are to be merged. A job waits for those that its marker names, and for no other. They are merged while
- * the partition is read on: small ones in waves, one of imports, which share a merge, and one of loads, each with its own; what comes
- * meanwhile makes the next wave. A large one is merged beside the waves.
+ * Decided jobs of one partition that wait for their merge. A job waits only for the jobs that its marker names (`after`). Merging does not
+ * block reading the partition. Small jobs are merged in waves: imports share one merge, loads get one each; jobs that arrive during a wave
+ * form the next. A large job is merged next to the waves.
  *
- * A merge that fails is tried again, several jobs one by one. One that fails too often is given up, and with it what must be merged
- * behind it.
+ * A failed merge is retried, job by job. A job that fails too often is given up, and with it the jobs that must follow it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobMarker } from '../../../schemas/topics.ts';
@@ -15,34 +14,34 @@ import { SMALL_BYTES } from './merge-jobs.ts';
 
 interface NewMerge {
   marker: JobMarker;
-  /** Where the marker stands in the partition. */
+  /** Offset of the marker. */
   offset: bigint;
   bytes: number;
 }
 
 interface QueuedJob extends NewMerge {
   isMerging: boolean;
-  /** Not in a wave: it has failed. */
+  /** It has failed: merge it alone, not in a wave. */
   isAlone: boolean;
   failures: ReturnType<typeof countFailures>;
 }
 
 interface MergeWork {
-  /** Gets several imports, or one job of another kind. */
+  /** Merges several imports, or one job of another kind. */
   merge(markers: JobMarker[]): Promise<void>;
-  /** Whether the job must not be merged with others. */
+  /** Whether the job must be merged alone. */
   isAlone(marker: JobMarker): boolean;
   onFailure(jobs: number[], error: unknown): void;
   onGivenUp(marker: JobMarker, reason: string): Promise<void>;
-  /** Whether all that must be merged before it is merged or queued. */
+  /** Whether all of the job's predecessors are merged or queued. */
   isInSequence(marker: JobMarker): boolean;
-  /** Between two tries. */
+  /** Backoff between attempts. */
   pause(ms: number): Promise<void>;
-  /** Nothing is merged once it is aborted. */
+  /** No merge starts once it is aborted. */
   signal: AbortSignal;
 }
 
-/** Under load, jobs gather for as long as the last wave took: fewer merges cost less. A job that comes alone has been merged by then. */
+/** Under load, jobs are gathered for as long as the last wave took, because fewer merges cost less. A single job does not wait. */
 const MAX_GATHER_MS = 200;
 const MAX_FAILURE_PAUSE_MS = 4 * FAILURE_PAUSE_MS;
 
@@ -50,24 +49,24 @@ export type MergeQueue = ReturnType<typeof createMergeQueue>;
 
 export function createMergeQueue(work: MergeWork) {
   const { signal } = work;
-  /** In the order of their markers, with those that are being merged. */
+  /** In marker order, including jobs being merged. */
   let queued = new Map<number, QueuedJob>();
 
   const isLoad = ({ kind }: JobMarker) => kind === 'import' || kind === 'audience';
   const isSmall = ({ marker, bytes, isAlone }: QueuedJob) =>
     !isAlone && bytes <= SMALL_BYTES && isLoad(marker) && !work.isAlone(marker);
-  const mayShare = (one: QueuedJob) =>
-    isSmall(one) && one.marker.kind === 'import' && one.marker.request === 'commit';
-  const mayBeSideBySide = (one: QueuedJob) => isSmall(one) && !mayShare(one);
+  const mayShare = (entry: QueuedJob) =>
+    isSmall(entry) && entry.marker.kind === 'import' && entry.marker.request === 'commit';
+  const mayBeSideBySide = (entry: QueuedJob) => isSmall(entry) && !mayShare(entry);
 
-  /** Those that wait for no other that is queued; or only for some that are chosen with them. */
-  function ready(isWanted: (one: QueuedJob) => boolean, { together = false } = {}): QueuedJob[] {
+  /** Jobs that wait for no queued job, or only for jobs chosen with them (`together`). */
+  function ready(isWanted: (entry: QueuedJob) => boolean, { together = false } = {}): QueuedJob[] {
     if (signal.aborted) return [];
     const chosen = new Map<number, QueuedJob>();
     const isBefore = (job: number) => !queued.has(job) || (together && chosen.has(job));
-    for (const one of queued.values())
-      if (!one.isMerging && isWanted(one) && one.marker.after.every(isBefore))
-        chosen.set(one.marker.job, one);
+    for (const entry of queued.values())
+      if (!entry.isMerging && isWanted(entry) && entry.marker.after.every(isBefore))
+        chosen.set(entry.marker.job, entry);
     return [...chosen.values()];
   }
 
@@ -78,16 +77,16 @@ export function createMergeQueue(work: MergeWork) {
     );
     return first ? [mergeAll(first)] : [];
   });
-  const startLoads = createWaves(() => ready(mayBeSideBySide).map((one) => mergeAll([one])));
+  const startLoads = createWaves(() => ready(mayBeSideBySide).map((entry) => mergeAll([entry])));
 
   function start(): void {
     startImports();
     startLoads();
-    for (const one of ready((each) => !isSmall(each))) void mergeAll([one]);
+    for (const entry of ready((each) => !isSmall(each))) void mergeAll([entry]);
   }
 
   async function mergeAll(run: QueuedJob[]): Promise<void> {
-    for (const one of run) one.isMerging = true;
+    for (const entry of run) entry.isMerging = true;
     try {
       await work.merge(run.map(({ marker }) => marker));
       for (const { marker } of run) queued.delete(marker.job);
@@ -102,31 +101,31 @@ export function createMergeQueue(work: MergeWork) {
       run.map(({ marker }) => marker.job),
       error,
     );
-    for (const one of run) one.isAlone = true;
+    for (const entry of run) entry.isAlone = true;
     const [first] = run as [QueuedJob];
     if (run.length === 1) void tryAgain(first, error);
     else release(run);
   }
 
   function release(run: QueuedJob[]): void {
-    for (const one of run) one.isMerging = false;
+    for (const entry of run) entry.isMerging = false;
     start();
   }
 
-  async function tryAgain(one: QueuedJob, error: unknown): Promise<void> {
-    const { failures } = one;
+  async function tryAgain(entry: QueuedJob, error: unknown): Promise<void> {
+    const { failures } = entry;
     failures.add(error);
-    if (failures.count >= MAX_FAILURES) return giveUp(one);
-    // Not in step with merges of other partitions that failed with it.
+    if (failures.count >= MAX_FAILURES) return giveUp(entry);
+    // With jitter: merges of other partitions probably failed at the same time.
     await work.pause(backoff(failures.count + 1, FAILURE_PAUSE_MS, MAX_FAILURE_PAUSE_MS)).catch(() => {});
-    release([one]);
+    release([entry]);
   }
 
-  async function giveUp(one: QueuedJob): Promise<void> {
-    const others = [...queued.values()].filter((other) => other !== one);
+  async function giveUp(entry: QueuedJob): Promise<void> {
+    const others = [...queued.values()].filter((other) => other !== entry);
     queued = new Map();
     for (const other of others) if (work.isInSequence(other.marker)) queued.set(other.marker.job, other);
-    await work.onGivenUp(one.marker, one.failures.reason);
+    await work.onGivenUp(entry.marker, entry.failures.reason);
   }
 
   return {
@@ -135,16 +134,16 @@ export function createMergeQueue(work: MergeWork) {
       start();
     },
     has: (job: number): boolean => queued.has(job),
-    /** Whether its merge has begun. */
+    /** Whether the job's merge has started. */
     isMerging: (job: number): boolean => queued.get(job)?.isMerging ?? false,
-    /** The marker of a job that is queued has come again: what must be merged before it may have changed. */
+    /** The marker of a queued job was repeated: its predecessors may have changed. */
     renew(marker: JobMarker): void {
       const same = queued.get(marker.job);
       if (same?.marker.attempt !== marker.attempt) return;
       same.marker = marker;
       start();
     },
-    /** Of the oldest marker whose job is not merged. */
+    /** Offset of the oldest marker whose job is not merged. */
     oldestOffset(): bigint | undefined {
       let oldest: bigint | undefined;
       for (const { offset } of queued.values()) if (oldest === undefined || offset < oldest) oldest = offset;
@@ -153,7 +152,7 @@ export function createMergeQueue(work: MergeWork) {
   };
 }
 
-/** One wave after the other, for as long as there are any. */
+/** Runs waves one after the other until none is left. */
 function createWaves(begin: () => Promise<void>[]) {
   let isRunning = false;
   async function run(): Promise<void> {

@@ -1,7 +1,7 @@
 /**
- * A merge that its process dies of, for lack of memory, cannot count its failures. So after a crash, what was unfinished then is merged one
- * job at a time, and each is recorded before: the next owner of the partition knows what the last one died of. A job that processes die of
- * too often fails instead. Without a crash nothing is recorded.
+ * A merge that crashes its process (out of memory) cannot count its own failures. So after a crash, unfinished jobs are merged one at a
+ * time and recorded first: the next owner of the partition knows which merge killed the last one. A job that keeps crashing processes
+ * fails. Without a crash nothing is recorded.
  */
 import { randomUUID } from 'node:crypto';
 import type { JobMarker } from '../../../schemas/topics.ts';
@@ -17,7 +17,7 @@ interface Dependencies {
 }
 
 export interface Care {
-  /** Whether a process may have died of the job. */
+  /** Whether the job may have crashed a process. */
   isSuspect(job: number): boolean;
   /** Merges a suspect. */
   use(marker: JobMarker, merge: () => Promise<void>, step: SinkStep): Promise<void>;
@@ -26,10 +26,10 @@ export interface Care {
 const STAGE = 'sink';
 
 export function createMergeWithCare({ crashes, jobs }: Dependencies) {
-  /** Of all partitions: what is merged beside it would be suspected, too. */
+  /** Across all partitions: a concurrent merge would become a suspect, too. */
   const oneAtATime = createByteBudget(1);
 
-  /** To be called when a partition is taken. `assignment` ends when it is lost. */
+  /** Call it when a partition is assigned. `assignment` ends when it is revoked. */
   return async (partition: number, assignment: SinkStep): Promise<Care> => {
     const owner = randomUUID();
     const { signal } = assignment;

@@ -1,4 +1,4 @@
-/** Removes attributes from all devices of some slots, for a deletion. Done again after a crash it tells the first count. */
+/** Removes attributes from all devices of some slots, for a deletion. Repeated after a crash, it returns the first count. */
 import type { DeviceSets } from '../../sets/device-sets.ts';
 import type { AckStore } from '../../stores/acks.ts';
 import { countsOf, noChange, notMerged, slotBySlot } from './drop-job.ts';
@@ -12,7 +12,7 @@ export const createRemoveAttributes = ({ sets, acks }: Dependencies) =>
   slotBySlot(acks, async ({ job, attributes }, target, step) => {
     const keys = new Set(attributes);
     const { changes } = await step('remove-keys', () => sets.removeKeys(target, keys));
-    const change = changes.find((one) => one.job === job);
+    const change = changes.find((known) => known.job === job);
     return change?.dropped
       ? notMerged(job, target.slot, 0)
       : { ...noChange(job, target.slot, 0), ...countsOf(change) };

@@ -1,10 +1,10 @@
 /**
- * Carries out a privacy request in some slots. Each step can be repeated after a crash, and ends the same: a slot takes each change of the
- * request once, and what it found is stored before anything is removed.
+ * Serves a privacy request in some slots. Every step is idempotent: a slot applies each change of the request once, and stores what it
+ * found before it removes anything.
  *
- * A deletion suppresses the devices first. Merges that read the list before are made to start over, where they are not in order with
- * the request anyway: those of other partners, if it concerns everyone. From then on nothing brings the devices back, and they are found and
- * removed at leisure.
+ * A deletion first adds the devices to the suppression list. Then it fences merges that may have read the older list and are not ordered
+ * with the request: those of other partners, if it concerns all partners. After that nothing can bring the devices back, so they can be
+ * found and removed without hurry.
  */
 import { Binary } from 'mongodb';
 import { spaces } from '../../../schemas/documents.ts';
@@ -59,7 +59,7 @@ export interface Serving {
   uncommitted: Uncommitted;
 }
 
-/** The devices that the request names, in one slot. */
+/** The request's devices in one slot. */
 interface Wanted {
   marker: JobMarker;
   slot: number;
@@ -70,9 +70,9 @@ interface Wanted {
 const SPACES_AT_ONCE = 5_000;
 const AUDIENCES_AT_ONCE = 8;
 
-/** Slots are served side by side, and partitions at the same time, up to about this much. */
+/** Slots and partitions are served concurrently up to about this many bytes. */
 const SERVED_BYTES = 32_000_000;
-/** The pages that hold the devices of a slot: one of a few kilobytes for each device, and no more than an erasure keeps. */
+/** Limit of the pages that an erasure holds in memory: a few kilobytes per device. */
 const MAX_PAGE_BYTES = 8_000_000;
 const heldBytes = (bytes: number) => 4 * bytes + Math.min(256 * bytes, MAX_PAGE_BYTES);
 
@@ -82,27 +82,27 @@ export function createServeRequest(deps: Dependencies) {
 
   const isForAll = ({ partner }: JobMarker) => partner === EVERYONE;
 
-  /** What came of the request in a slot: its devices, and distinct ones by file. */
+  /** The request's devices in a slot, and distinct devices by file. */
   async function gather(marker: JobMarker, slot: number, uncommitted: Uncommitted) {
     const parts: Devices[] = [];
     const filePairs: number[] = [];
     const gathering = {
       ...{ markers: [marker], uncommitted, slot, parts: 1 },
       numberKeysOf: () => async (keys: string[]) => keys.map(() => 0),
-      onGathered: (_: number, one: GatheredSlot) => filePairs.push(...[...one.filePairs].flat()),
+      onGathered: (_: number, gathered: GatheredSlot) => filePairs.push(...[...gathered.filePairs].flat()),
     };
     for await (const part of deps.gatherParts(gathering)) parts.push(part);
     return { devices: merge(parts), filePairs };
   }
 
-  /** Their digests, as the list has them, with the number of the request. */
+  /** The devices' digests as the suppression list stores them, with the number of the request. */
   function digestsOf({ devices, marker }: Wanted): Devices {
     const pairs = new Pairs();
     pairs.add(shortDigestsOf(devices), 0, devices.count, marker.job, 0);
     return sortPairs(pairs, hash).devices;
   }
 
-  const changeIn = (changes: SlotChange[], { job }: JobMarker) => changes.find((one) => one.job === job);
+  const changeIn = (changes: SlotChange[], { job }: JobMarker) => changes.find((known) => known.job === job);
 
   async function suppress(wanted: Wanted, step: SinkStep): Promise<void> {
     const { marker, slot } = wanted;
@@ -111,55 +111,54 @@ export function createServeRequest(deps: Dependencies) {
       yield digests;
     };
     await step('suppress', () => sets.merge(wanted.target(listOf(marker)), part));
-    // A partner's own request is in order with all that changes the partner's data.
+    // A partner's own request is in the partner's lane, so it is ordered with all of its jobs.
     if (!isForAll(marker)) return;
-    const inFlight = await step.read('see what is being merged', () => deps.jobs.decidedLoads());
+    const inFlight = await step.read('find loads in flight', () => deps.jobs.decidedLoads());
     for (const space of new Set([spaces.marketplace, ...inFlight.map(spaces.of)]))
       await step('fence', () => sets.fence({ space, slot }));
   }
 
-  /** What the request may see of the devices, space by space: by the number of the device, its keys. */
+  /** The devices' keys that the request may see, space by space: by index of the device. */
   async function* findIn({ marker, slot, devices }: Wanted, step: SinkStep) {
     const { partner } = marker;
-    const ofMarketplace = await step.read('look into the marketplace', () =>
+    const ofMarketplace = await step.read('look up the marketplace', () =>
       sets.look({ space: spaces.marketplace, slot }, devices),
     );
     const keys = [...new Set([...ofMarketplace.values()].flat())];
     const owned = isForAll(marker)
       ? new Set(keys)
-      : await step.read('see whose attributes they are', () => deps.attributes.ownedAmong(partner, keys));
-    const theirs = [...ofMarketplace].flatMap(([n, some]) => {
-      const own = some.filter((key) => owned.has(key));
+      : await step.read("find the partner's attributes", () => deps.attributes.ownedAmong(partner, keys));
+    const theirs = [...ofMarketplace].flatMap(([n, all]) => {
+      const own = all.filter((key) => owned.has(key));
       return own.length > 0 ? [[n, own] as const] : [];
     });
     if (theirs.length > 0) yield { space: spaces.marketplace, found: new Map(theirs) };
     const scope = isForAll(marker) ? undefined : partner;
-    for await (const some of deps.audiences.spacesOf(scope, SPACES_AT_ONCE)) {
-      const looked = await step.read('look into audiences', () => lookAmong(some, slot, devices));
-      for (const one of looked) yield one;
+    for await (const audienceSpaces of deps.audiences.spacesOf(scope, SPACES_AT_ONCE)) {
+      yield* await step.read('look up audiences', () => lookAmong(audienceSpaces, slot, devices));
     }
   }
 
-  /** What those of the spaces that hold some of the devices have of them. */
-  async function lookAmong(some: string[], slot: number, devices: Devices) {
+  /** The devices' keys in those of the spaces that hold any of them. */
+  async function lookAmong(among: string[], slot: number, devices: Devices) {
     const looked: { space: string; found: Map<number, number[]> }[] = [];
-    for (const space of await sets.holders({ spaces: some, slot }, devices)) {
+    for (const space of await sets.holders({ spaces: among, slot }, devices)) {
       const found = await sets.look({ space, slot }, devices);
       if (found.size > 0) looked.push({ space, found });
     }
     return looked;
   }
 
-  /** With the attributes that the devices have. */
+  /** Stores which spaces hold the devices; also returns their attributes. */
   async function find(wanted: Wanted, step: SinkStep): Promise<RequestResult & { keys: Set<number> }> {
     const { job } = wanted.marker;
     const found = new Set<number>();
     const held: string[] = [];
     let keys = new Set<number>();
-    for await (const one of findIn(wanted, step)) {
-      held.push(one.space);
-      for (const n of one.found.keys()) found.add(n);
-      if (one.space === spaces.marketplace) keys = new Set([...one.found.values()].flat());
+    for await (const { space, found: keysByDevice } of findIn(wanted, step)) {
+      held.push(space);
+      for (const n of keysByDevice.keys()) found.add(n);
+      if (space === spaces.marketplace) keys = new Set([...keysByDevice.values()].flat());
     }
     const result = { job, slot: wanted.slot, found: found.size, spaces: held };
     return { ...(await step('keep-result', () => results.store(result))), keys };
@@ -168,7 +167,7 @@ export function createServeRequest(deps: Dependencies) {
   async function remove(wanted: Wanted, step: SinkStep): Promise<Ack> {
     const { marker, slot, devices } = wanted;
     const { job, partner } = marker;
-    let result: (RequestResult & { keys?: Set<number> }) | null = await step.read('see what was found', () =>
+    let result: (RequestResult & { keys?: Set<number> }) | null = await step.read('read what was found', () =>
       results.find(job, slot),
     );
     if (!result) {
@@ -186,7 +185,7 @@ export function createServeRequest(deps: Dependencies) {
     });
     const ack = { ...noChange(job, slot, 0), uniqueDevices: result.found };
     if (audiences.length > 0) ack.audiences = new Binary(packNumbers(audiences));
-    // Last: matches are counted by what it holds.
+    // The marketplace last: the matches of audiences are counted against it.
     if (result.spaces.includes(spaces.marketplace)) {
       const keys = isForAll(marker) ? undefined : (result.keys ?? (await ownKeys(wanted, step)));
       const target = { ...wanted.target(spaces.marketplace), keys };
@@ -200,7 +199,7 @@ export function createServeRequest(deps: Dependencies) {
     return ack;
   }
 
-  /** What cleared audiences held, as far as it is not swept yet. It counts no more. */
+  /** Cleared audiences that are not swept yet. They do not count in the result. */
   async function eraseCleared({ marker, slot, devices, target }: Wanted, step: SinkStep): Promise<void> {
     const cleared = await step.read('look for cleared audiences', () => deps.audiences.toSweep().toArray());
     const theirs = cleared.filter(({ partner }) => isForAll(marker) || partner === marker.partner);
@@ -210,21 +209,21 @@ export function createServeRequest(deps: Dependencies) {
       const { audience, generation } = spaces.parse(space)!;
       return generation < generations.get(audience)!;
     };
-    const holders = await step.read('look into cleared audiences', () =>
+    const holders = await step.read('look up cleared audiences', () =>
       sets.holders({ spaces: held.filter(isCleared), slot }, devices),
     );
     for (const space of holders) await step('erase', () => sets.erase(target(space), devices));
   }
 
   async function ownKeys({ marker, slot, devices }: Wanted, step: SinkStep): Promise<Set<number>> {
-    const held = await step.read('look into the marketplace', () =>
+    const held = await step.read('look up the marketplace', () =>
       sets.look({ space: spaces.marketplace, slot }, devices),
     );
     const keys = [...new Set([...held.values()].flat())];
-    return step.read('see whose attributes they are', () => deps.attributes.ownedAmong(marker.partner, keys));
+    return step.read("find the partner's attributes", () => deps.attributes.ownedAmong(marker.partner, keys));
   }
 
-  /** Rejected rows that are kept. */
+  /** Erases the devices from stored rejected rows. */
   async function eraseRows({ devices }: Wanted, partner: string | undefined, step: SinkStep): Promise<void> {
     if (devices.count === 0) return;
     const { words, count } = devices;
@@ -245,7 +244,7 @@ export function createServeRequest(deps: Dependencies) {
   async function access(wanted: Wanted, step: SinkStep): Promise<Ack> {
     const { marker, slot, devices } = wanted;
     const { job } = marker;
-    const known = await step.read('see what was found', () => results.find(job, slot));
+    const known = await step.read('read what was found', () => results.find(job, slot));
     if (known) return { ...noChange(job, slot, 0), uniqueDevices: known.found };
     const records = new Map<number, DeviceRecord>();
     const held: string[] = [];
@@ -306,13 +305,14 @@ export function createServeRequest(deps: Dependencies) {
     const { job } = marker;
     const hasSpilled = uncommitted.hasSpilled(job);
     const spilled = hasSpilled
-      ? await step.read('see what was spilled', () => deps.spills.sizes([job], slots))
+      ? await step.read('read spill sizes', () => deps.spills.sizes([job], slots))
       : new Map<number, number>();
     const bytesOf = (slot: number) => uncommitted.bytesOf(job, slot) + (spilled.get(slot) ?? 0);
     const served = slots.map((slot) =>
       budget.use(heldBytes(bytesOf(slot)), () => serveSlot(marker, slot, serving, step)),
     );
-    for (const one of await Promise.allSettled(served)) if (one.status === 'rejected') throw one.reason;
+    for (const result of await Promise.allSettled(served))
+      if (result.status === 'rejected') throw result.reason;
     if (hasSpilled) await step('forget-spills', () => deps.spills.forget(slots, [job]));
   };
 }

@@ -1,4 +1,4 @@
-/** The steps of the sink, about in the order in which they are taken. */
+/** The steps of the sink, roughly in order. */
 import { faultPoint, type PointOf, type Reach } from '../../engine/fault-points.ts';
 import type { Step } from '../../engine/step.ts';
 
@@ -20,5 +20,5 @@ export const sinkSteps = [
 export type SinkStepName = (typeof sinkSteps)[number];
 export type SinkStep = Step<SinkStepName>;
 
-/** Inside a step. */
+/** For fault points inside a step. */
 export const sinkPoint: Reach<PointOf<'sink', SinkStepName>> = faultPoint;

@@ -1,4 +1,4 @@
-/** Devices of jobs that are not merged yet, in the order in which they came, of one partition. */
+/** Devices of uncommitted jobs of one partition, in arrival order. */
 import type { ValidatedDevices } from '../../../schemas/topics.ts';
 import { batchesIn, decodeDevices, encodeDevices } from '../../wire/devices-codec.ts';
 
@@ -7,21 +7,21 @@ export interface Uncommitted {
   add(devices: ValidatedDevices, offset: bigint): void;
   of(job: number, slot: number): Iterable<ValidatedDevices>;
   bytesOf(job: number, slot: number): number;
-  /** Where the oldest of them stands in the partition, if any is left. */
+  /** Offset of the oldest message, if any. */
   oldestOffset(): bigint | undefined;
   /**
-   * Hands everything that is there of these jobs to `save`, a job and slot at a time, and forgets it. Gives the number of bytes. What
-   * comes meanwhile stays. One spill at a time.
+   * Passes everything held of these jobs to `save`, one job and slot at a time, and forgets it. Returns the number of bytes. Messages that
+   * arrive meanwhile stay. One spill at a time.
    */
   spill(
     isWanted: (job: number) => boolean,
     save: (batch: { job: number; slot: number; devices: ValidatedDevices[] }) => Promise<void>,
   ): Promise<number>;
-  /** Whether some of the job's devices are in MongoDB instead, from this time of ownership or an earlier one. */
+  /** Whether some of the job's devices are in MongoDB, spilled by this owner or an earlier one. */
   hasSpilled(job: number): boolean;
-  /** Whether some are on their way there, and are found nowhere else meanwhile. */
+  /** Whether some are being spilled: until that is done they can be read nowhere. */
   isSpilling(job: number): boolean;
-  /** For how long the oldest of them has been in memory. */
+  /** How long the oldest message has been in memory. */
   heldForMs(): number;
   /** The slot has merged the jobs. */
   forgetSlot(slot: number, jobs: readonly number[]): void;
@@ -35,12 +35,12 @@ interface JobDevices {
 }
 
 interface SlotDevices {
-  /** As they are sent: as objects, small batches would take ten times as much. */
+  /** Encoded: as objects, small batches would take ten times the memory. */
   messages: Buffer[];
   bytes: number;
 }
 
-/** What a message costs beside its devices. */
+/** Memory per message besides its devices. */
 const OVERHEAD = 200;
 const NO_HEADER = Buffer.alloc(0);
 
@@ -74,7 +74,7 @@ export function createUncommitted(spilledEarlier: Iterable<number> = []): Uncomm
         slot = { messages: [], bytes: 0 };
         job.slots.set(devices.slot, slot);
       }
-      // A copy: what came is a view into everything that was fetched with it.
+      // A copy, because the message is a view into the whole fetch response.
       const encoded = encodeDevices(NO_HEADER, devices);
       const size = encoded.length + OVERHEAD;
       slot.messages.push(encoded);

@@ -1,6 +1,6 @@
 /**
- * Finds the slots that do not hold all of a job: fewer pairs than the ledger counts for them, or others. Whatever was lost on the
- * way, and wherever, shows here, before anything of the job is merged.
+ * Finds slots that do not hold exactly the pairs of a job that the ledger counts for them. Any loss on the way shows here, before anything
+ * of the job is merged.
  */
 import type { JobMarker } from '../../../schemas/topics.ts';
 import { SeenBatches } from '../../formats/seen-batches.ts';
@@ -11,7 +11,7 @@ import type { VerdictStore } from '../../stores/verdicts.ts';
 import type { SinkStep } from './steps.ts';
 import type { Uncommitted } from './uncommitted.ts';
 
-/** Some milliseconds' work. */
+/** A few milliseconds of work. */
 const MESSAGES_AT_ONCE = 50;
 
 interface Dependencies {
@@ -33,7 +33,7 @@ export function createVerifySlots({ spills, verdicts }: Dependencies) {
     let messages = 0;
     for (const message of uncommitted.of(marker.job, slot)) {
       if (isNew(message)) countGroups(total, message.groups);
-      // Other jobs go on meanwhile.
+      // Yield to other jobs.
       if (++messages % MESSAGES_AT_ONCE === 0) await nextTurn();
     }
     return isSameTotal(total, marker.expected[slot] ?? { pairs: 0, checksum: 0 });

@@ -1,14 +1,14 @@
 /**
  * Files that cannot be resumed in the middle: the process that started one finishes it, even if its partition is reassigned. A lease
- * tells the new owner to wait. If the reader dies, the lease runs out, and the new owner begins the file anew. That two read a file at
- * the same time, as after a long halt of the first, does no harm: they cut the same batches, and the ledger counts each once.
+ * makes the new owner wait; if the reader dies, the lease expires and the new owner starts the file over. Two readers at once, as after a
+ * long pause of the first, are harmless: they cut the same batches, and the ledger counts each once.
  */
 import type { Logger } from '../../runtime/log.ts';
 import { createLease, LeaseLost, type Leases } from '../../stores/lease.ts';
 import type { SplitStep } from './steps.ts';
 
 interface FileInHand {
-  /** The same in every thread. */
+  /** Identifies the file across threads and processes. */
   name: string;
   /** False once the file is no longer wanted. */
   isWanted(): Promise<boolean>;
@@ -28,7 +28,7 @@ export function createFilesInHand({ log, counters, leaseMs }: Dependencies) {
   const inHand = new Map<string, Promise<void>>();
 
   return {
-    /** Resolves when the file is read to its end, here or elsewhere. When the step ends first, a file in hand is read on. */
+    /** Resolves when the file is read to its end, by this process or another. If the step ends first, reading continues. */
     async finish(file: FileInHand, step: SplitStep): Promise<void> {
       for (;;) {
         const lease = createLease(counters, `file ${file.name}`, leaseMs);
@@ -36,7 +36,7 @@ export function createFilesInHand({ log, counters, leaseMs }: Dependencies) {
           const reading = lease
             .hold((signal) => file.read(step.until(signal)), stopping.signal)
             .finally(() => inHand.delete(file.name));
-          // Seen below, as long as the delivery lasts.
+          // Also awaited below, while the delivery lasts.
           reading.catch((error) =>
             log.debug({ err: error, file: file.name }, 'a file in hand was not finished'),
           );
@@ -49,7 +49,7 @@ export function createFilesInHand({ log, counters, leaseMs }: Dependencies) {
           if (!(error instanceof LeaseLost)) throw error;
         }
         await step.pause(WAIT_MS);
-        if (!(await step.read('see whether the file is wanted', file.isWanted))) return;
+        if (!(await step.read('check whether the file is wanted', file.isWanted))) return;
       }
     },
 
@@ -60,7 +60,7 @@ export function createFilesInHand({ log, counters, leaseMs }: Dependencies) {
   };
 }
 
-/** Rejects when the signal is aborted; the work goes on. */
+/** Rejects when the signal is aborted; the work continues. */
 function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);

@@ -1,8 +1,8 @@
 /**
- * The places in which a thread reads files: a large file takes one, a small one a part of it. A place is held until the file is read, with
- * storage that does not answer for minutes. So a partner has places of its own: the first at once, further ones while few are in use. Its
- * older jobs go first, and what a later job reads takes no place from them. Only if very many partners read at the same time, they
- * wait for a place, in turn. Small files have places apart: they never wait for large ones of others.
+ * Limits the files that a thread reads at once. A large file takes a place, a small one a fraction. A place is held until the file is read,
+ * for minutes if the storage does not answer, so each partner gets its own: the first immediately, more while few are in use. A partner's
+ * older jobs go first and never wait for places of its later jobs. Partners wait for each other, in turn, only when all places are taken.
+ * Small files have separate places, so that they never wait for other partners' large ones.
  */
 import { createFairShare } from '../../runtime/fair-share.ts';
 
@@ -13,22 +13,22 @@ interface File {
 }
 
 export interface Places {
-  /** Resolves with what the work gives. Rejects if the signal is aborted before there is a place. */
+  /** Resolves with the result of the work. Rejects if the signal is aborted before a place is free. */
   use<T>(file: File, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
 }
 
 interface Limits {
-  /** Places of one partner. */
+  /** Places per partner. */
   own: number;
-  /** Places in use up to which a partner gets a further one. */
+  /** A partner gets more than its first place only while fewer than this are in use. */
   shared: number;
-  /** Places in use at all. A large file that is read holds about three batches. */
+  /** All places. A large file being read holds about three batches in memory. */
   total: number;
 }
 
 /** Parts of a place. */
 const PARTS = 64;
-/** What a file costs to read is mostly waiting, until it is large. */
+/** Reading a smaller file is mostly waiting. */
 const LARGE_BYTES = 1_000_000;
 
 const partsOf = (size: number) => Math.min(PARTS, Math.max(1, Math.ceil((size / LARGE_BYTES) * PARTS)));
@@ -40,7 +40,7 @@ interface Waiting {
 
 interface OpenJob {
   job: number;
-  /** Parts of places that its files have. */
+  /** Parts of places that its files occupy. */
   used: number;
   waiting: Set<Waiting>;
 }
@@ -48,14 +48,14 @@ interface OpenJob {
 interface NextFile {
   key: string;
   cost: number;
-  of: OpenJob;
+  open: OpenJob;
   file: Waiting;
-  /** Nothing of the partner is read, or only files of later jobs. */
+  /** The partner reads nothing, or only files of later jobs. */
   isFirst: boolean;
 }
 
 export function createPlaces({ own, shared, total }: Limits): Places {
-  /** By partner: jobs with files that wait or are read, the oldest first. */
+  /** By partner: jobs with waiting or reading files, oldest first. */
   const partners = new Map<string, OpenJob[]>();
   const turns = createFairShare();
   const used = { small: 0, large: 0 };
@@ -64,7 +64,7 @@ export function createPlaces({ own, shared, total }: Limits): Places {
   function openJob(partner: string, job: number): OpenJob {
     const jobs = partners.get(partner) ?? [];
     partners.set(partner, jobs);
-    const known = jobs.find((one) => one.job === job);
+    const known = jobs.find((open) => open.job === job);
     if (known) return known;
     const opened = { job, used: 0, waiting: new Set<Waiting>() };
     jobs.push(opened);
@@ -72,14 +72,14 @@ export function createPlaces({ own, shared, total }: Limits): Places {
     return opened;
   }
 
-  /** The next file for which the partner has a place of its own. */
+  /** The partner's next file that fits its own places. */
   function nextOf(partner: string, jobs: OpenJob[]): NextFile[] {
     let ofPartner = 0;
-    for (const of of jobs) {
-      ofPartner += of.used;
-      const [file] = of.waiting;
+    for (const open of jobs) {
+      ofPartner += open.used;
+      const [file] = open.waiting;
       if (!file || (ofPartner > 0 && ofPartner + file.parts > own * PARTS)) continue;
-      return [{ key: partner, cost: file.parts, of, file, isFirst: ofPartner === 0 }];
+      return [{ key: partner, cost: file.parts, open, file, isFirst: ofPartner === 0 }];
     }
     return [];
   }
@@ -94,15 +94,15 @@ export function createPlaces({ own, shared, total }: Limits): Places {
         turns.next(files, (file) => fits(file, shared));
       if (!next) return;
       turns.serve(next);
-      next.of.waiting.delete(next.file);
-      next.of.used += next.cost;
+      next.open.waiting.delete(next.file);
+      next.open.used += next.cost;
       used[kindOf(next.cost)] += next.cost;
       next.file.go();
     }
   }
 
   function forgetIfIdle(partner: string): void {
-    const open = partners.get(partner)?.filter((one) => one.used > 0 || one.waiting.size > 0) ?? [];
+    const open = partners.get(partner)?.filter(({ used, waiting }) => used > 0 || waiting.size > 0) ?? [];
     if (open.length > 0) partners.set(partner, open);
     else partners.delete(partner);
   }

@@ -1,4 +1,4 @@
-/** Sends the devices of batches to their slots. Small batches that come at the same time share messages: one a slot, not one a batch. */
+/** Sends the devices of batches to their slots. Concurrent small batches share messages: one per slot instead of one per batch and slot. */
 import { slotPartition, type ValidatedDevices } from '../../../schemas/topics.ts';
 import type { SlotPairs } from '../../formats/device-pairs.ts';
 import type { OutgoingMessage, Placed, Publisher } from '../../kafka/publish.ts';
@@ -15,13 +15,13 @@ export interface BatchDevices {
   slots: Pick<SlotPairs, 'slot' | 'groups'>[];
 }
 
-/** A multiple of 16, and well below what one message may hold. */
+/** A multiple of 16, well below the limit of a message. */
 const PART_BYTES = 16 * 50_000;
 const GROUP_OVERHEAD = 12;
 const SENDS_IN_FLIGHT = 4;
 
 const sizeOf = ({ key, devices }: DeviceGroup) => devices.length + key.length + GROUP_OVERHEAD;
-/** More than all its groups come to, each with its overhead. */
+/** Upper bound of the size of all groups with their overhead. */
 const maxSizeOf = ({ groups }: { groups: Buffer }) => 2 * groups.length;
 export const sizeOfBatch = ({ slots }: Pick<BatchDevices, 'slots'>) =>
   slots.reduce((sum, { groups }) => sum + groups.length, 0);
@@ -49,8 +49,8 @@ export function createSendDevices(publisher: Publisher, devicePartitions: number
 export function* messagesOf(batches: BatchDevices[]): Generator<ValidatedDevices> {
   const bySlot = groupBy(bySlots(batches), ({ job, slot }) => `${job} ${slot}`);
   for (const sameSlot of bySlot.values()) {
-    for (const some of inGroups(sameSlot, within({ bytes: PART_BYTES }, maxSizeOf))) {
-      const [first, ...more] = some;
+    for (const group of inGroups(sameSlot, within({ bytes: PART_BYTES }, maxSizeOf))) {
+      const [first, ...more] = group;
       if (more.length === 0) yield* inParts(first!);
       else yield { ...first!, more: more.map(({ file, batch, groups }) => ({ file, batch, groups })) };
     }
@@ -62,7 +62,7 @@ function* bySlots(batches: BatchDevices[]): Generator<ValidatedDevices> {
     for (const { slot, groups } of slots) yield { job, file, batch, slot, part: 0, groups };
 }
 
-/** A row may name thousands of keys, all in one slot: cut so that each part fits a message, the same way every time. */
+/** A row may have thousands of keys, all in one slot: cut deterministically into parts that fit a message. */
 function* inParts(message: ValidatedDevices): Generator<ValidatedDevices> {
   if (maxSizeOf(message) <= PART_BYTES) return yield message;
   let part = 0;

@@ -1,4 +1,4 @@
-/** Jobs as dispatch and operators look for them: what is unfinished, what is ahead of what, what can go. */
+/** Reads jobs for dispatch and operators: unfinished jobs, their order in lanes, jobs to remove. */
 import type { Binary, ClientSession, Db, Filter } from 'mongodb';
 import type { JobDocument } from '../../../schemas/job-documents.ts';
 import { groupBy } from '../../runtime/collections.ts';
@@ -12,7 +12,7 @@ import {
   unfinishedPhases,
 } from './job-collection.ts';
 
-/** What decides whether a finished job can go. */
+/** The fields that decide whether a finished job can be removed. */
 export type EndedJob = Shown<'kind' | 'partner' | 'phase' | 'audience' | 'generation'>;
 export type SealedJob = Shown<'partner'> & { credentials: Binary };
 type JobInLane = Shown<'partner'>;
@@ -61,28 +61,28 @@ export function createJobReads(db: Db) {
         .limit(limit)
         .toArray(),
 
-    /** The id at which work goes on (the first unfinished job, or the one after the newest), and the newest id. */
+    /** `first`: the first unfinished job, or the next new one. */
     async extent(): Promise<{ first: number; newest: number }> {
-      // In this order: a job that is accepted between the two reads is found to be unfinished.
+      // In this order: a job accepted between the two reads is then found as unfinished.
       const newest = (await firstId({}, -1)) ?? 0;
       return { first: (await firstId(unfinished)) ?? newest + 1, newest };
     },
 
-    /** Those of the jobs up to this one that are unfinished. */
+    /** Unfinished jobs up to this number. */
     unfinishedUpTo: (id: number) => idsOf({ ...unfinished, _id: { $lte: id } }),
     unfinishedAmong: (ids: number[]) => idsOf({ ...unfinished, _id: { $in: ids } }),
     endedAmong: (ids: number[]) => idsOf({ _id: { $in: ids }, phase: 'ended' }),
-    /** Which of the jobs an operator wants to cancel. */
+    /** Those of the jobs that an operator wants to cancel. */
     cancelRequested: (ids: number[]) => idsOf({ _id: { $in: ids }, cancelRequested: true }),
 
-    /** Unfinished jobs with attempts that were given up. */
+    /** Unfinished jobs with abandoned attempts. */
     attempts: () =>
       jobs
         .find({ ...unfinished, $or: [{ attempt: { $gt: 0 } }, { stoppedAt: { $exists: true } }] })
         .project<Shown<'attempt' | 'stoppedAt'>>({ attempt: 1, stoppedAt: 1 })
         .toArray(),
 
-    /** Imports and loads that are being merged, perhaps by an owner that was replaced. */
+    /** Imports and loads being merged, perhaps by a zombie. */
     decidedLoads: () =>
       jobs
         .find(
@@ -92,7 +92,7 @@ export function createJobReads(db: Db) {
         .project<Pick<JobDocument, 'audience' | 'generation'>>({ _id: 0, audience: 1, generation: 1 })
         .toArray(),
 
-    /** All that change device sets at the moment. */
+    /** All jobs that are changing device sets. */
     beingMerged: () =>
       jobs
         .find({ phase: 'decided' })
@@ -109,8 +109,7 @@ export function createJobReads(db: Db) {
     statusUnpublished: () => jobs.find({ statusUnpublished: true }).sort({ _id: 1 }).toArray(),
 
     /**
-     * Finished jobs behind this one and before the other, in the order in which they ended, as far as they ended so many days ago by
-     * the database's clock.
+     * Finished jobs between two numbers, exclusive, that ended at least this many days ago by the database's clock.
      */
     async endedBefore(daysAgo: number, { after, before }: { after: number; before: number }, limit: number) {
       const longAgo = { $lt: ['$updatedAt', { $subtract: ['$$NOW', daysAgo * DAY_MS] }] };
@@ -132,7 +131,7 @@ export function createJobReads(db: Db) {
         .project<EndedJob>(endedFields)
         .toArray(),
 
-    /** Unfinished jobs, oldest first, so that what blocks the queue is at the top; or all jobs, newest first. */
+    /** Unfinished jobs, oldest first, so that a blocking job is at the top; or all jobs, newest first. */
     list: (options: { partner?: string | undefined; all: boolean; limit: number }): Promise<JobDocument[]> =>
       jobs
         .find({
@@ -143,12 +142,12 @@ export function createJobReads(db: Db) {
         .limit(options.limit)
         .toArray(),
 
-    /** How many unfinished jobs of its lane are ahead of each of these. */
-    async countAhead(some: JobInLane[], order: Order): Promise<Map<number, number>> {
+    /** Number of unfinished jobs ahead of each job in its lane. */
+    async countAhead(wanted: JobInLane[], order: Order): Promise<Map<number, number>> {
       const ahead = new Map<number, number>();
       const countFrom = async (lane: JobInLane[]) => {
         const sorted = lane.toSorted((a, b) => a._id - b._id);
-        // From one to the next, so that each unfinished job is counted once, however many are shown.
+        // Counts between neighbours, so that each unfinished job is counted once.
         const between = await Promise.all(
           sorted.map((job, i) => jobs.countDocuments(aheadOf(job, order, sorted[i - 1]?._id))),
         );
@@ -158,11 +157,11 @@ export function createJobReads(db: Db) {
           ahead.set(_id, sum);
         }
       };
-      await Promise.all([...groupBy(some, (job) => laneOf(job, order)).values()].map(countFrom));
+      await Promise.all([...groupBy(wanted, (job) => laneOf(job, order)).values()].map(countFrom));
       return ahead;
     },
 
-    /** The unfinished jobs of its lane ahead of this one. */
+    /** The unfinished jobs ahead of this one in its lane. */
     async earlierThan(job: JobDocument, order: Order) {
       const { audience } = job;
       const before = aheadOf(job, order);
@@ -175,7 +174,7 @@ export function createJobReads(db: Db) {
       return { first, count, ofAudience, stopped };
     },
 
-    /** Of each phase that is not final: how many jobs are in it, and when the oldest of them was accepted. */
+    /** By unfinished phase: number of jobs, and when the oldest was accepted. */
     unfinishedByPhase: (maxTimeMS: number) =>
       Promise.all(
         unfinishedPhases.map(async (phase) => {

@@ -1,4 +1,4 @@
-/** Jobs as partners see them. Withdrawn ones are not among them: those were never accepted. */
+/** Jobs as partners see them. Excludes withdrawn jobs, which were never accepted. */
 import type { ClientSession, Db, Filter } from 'mongodb';
 import type { Addition, Additions, AudienceDocument } from '../../../schemas/documents.ts';
 import { EVERYONE, type JobDocument, type JobPhase, JobStatus } from '../../../schemas/job-documents.ts';
@@ -27,15 +27,15 @@ const privacyRequests = (partner: string | undefined): Filter<JobDocument> => ({
 
 interface ImportLogFilter {
   limit: number;
-  /** How long MongoDB may look: a rare text is looked for in everything that the partner ever imported. */
+  /** Time limit of the query: a rare text makes MongoDB scan all imports of the partner. */
   maxMs: number;
   before?: number | undefined;
   status?: JobStatus | undefined;
-  /** Part of the path, in any case. */
+  /** Substring of the path, case-insensitive. */
   search?: string | undefined;
 }
 
-/** By phase where that says the same: unfinished jobs, and failed ones, are few among many and have an index. */
+/** Filters by phase where possible, because unfinished and failed jobs are few and have an index. */
 const inStatus: Record<JobStatus, Filter<JobDocument>> = {
   [JobStatus.pending]: { phase: 'accepted' },
   [JobStatus.running]: { phase: { $in: ['listed', 'decided'] } },
@@ -43,7 +43,7 @@ const inStatus: Record<JobStatus, Filter<JobDocument>> = {
   [JobStatus.error]: { status: JobStatus.error },
 };
 
-/** Of all generations: loads that a clear has cancelled are included. */
+/** Loads of all generations, including those cancelled by a clear. */
 const loadsOf = ({ _id, partner }: AudienceDocument): Filter<JobDocument> => ({
   audience: _id,
   partner,
@@ -58,7 +58,7 @@ export function createJobRecords(db: Db) {
     findShown: <Field extends keyof JobDocument>(id: number, fields: Fields<Field>) =>
       jobs.findOne<Shown<Field>>({ _id: id }, { projection: fields }),
 
-    /** Newest first, as the bytes that MongoDB sent. */
+    /** Newest first, as raw BSON. */
     listImportLogs: (partner: string, limit: number, fields: Partial<Fields<keyof JobDocument>>) =>
       jobs
         .find<Uint8Array>(importLogs(partner), { projection: fields, batchSize: limit + 1, raw: true })
@@ -66,7 +66,7 @@ export function createJobRecords(db: Db) {
         .limit(limit)
         .toArray(),
 
-    /** The same, filtered, from before a job on. */
+    /** Filtered and paged. */
     searchImportLogs: <Field extends keyof JobDocument>(
       partner: string,
       fields: Fields<Field>,
@@ -107,7 +107,7 @@ export function createJobRecords(db: Db) {
       fields: Fields<Field>,
     ) => jobs.findOne<Shown<Field>>({ _id: id, ...privacyRequests(partner) }, { projection: fields }),
 
-    /** The operator's requests that were made for this reason. */
+    /** The operator's requests with this source and reason. */
     requestsFor: (why: Required<Pick<JobDocument, 'source' | 'reason'>>) =>
       jobs
         .find({ ...privacyRequests(EVERYONE), ...why })
@@ -115,7 +115,7 @@ export function createJobRecords(db: Db) {
         .project<Shown<'phase' | 'status'>>({ phase: 1, status: 1 })
         .toArray(),
 
-    /** Jobs of these partners by the numbers of their ends. */
+    /** Jobs of these partners whose ends are numbered in this range. */
     endedBetween: <Field extends keyof JobDocument>(
       { after, upTo }: { after: number; upTo: number },
       partners: string[],
@@ -138,7 +138,7 @@ export function createJobRecords(db: Db) {
         )
         .toArray(),
 
-    /** Those that exist. */
+    /** Skips jobs that do not exist. */
     findAll: <Field extends keyof JobDocument>(
       ids: number[],
       fields: Fields<Field>,
@@ -158,7 +158,7 @@ export function createJobRecords(db: Db) {
         )
         .toArray(),
 
-    /** Loads that clears have cancelled, although dispatch has not reached them yet; the newest of them. */
+    /** Loads cancelled by a clear that dispatch has not ended yet, newest first. */
     cancelledLoads: <Field extends keyof JobDocument>(
       audiences: Pick<AudienceDocument, '_id' | 'generation'>[],
       fields: Fields<Field>,
@@ -181,18 +181,18 @@ export function createJobRecords(db: Db) {
         .project<Shown<Field>>(fields)
         .toArray(),
 
-    /** Loads of the audience in this generation whose lists of files are frozen, oldest first. */
+    /** Loads of this generation of the audience with a frozen list of files, oldest first. */
     async *listedLoads(audience: number, generation: number): AsyncGenerator<ListedJob> {
       for (let after = 0; ; ) {
-        const some = await jobs
+        const page = await jobs
           .find({ audience, generation, kind: 'audience', phase: { $in: frozen }, _id: { $gt: after } })
           .sort({ _id: 1 })
           .limit(READ_AT_ONCE)
           .project<ListedJob>({ phase: 1, listing: 1 })
           .toArray();
-        yield* some;
-        if (some.length < READ_AT_ONCE) return;
-        after = some.at(-1)!._id;
+        yield* page;
+        if (page.length < READ_AT_ONCE) return;
+        after = page.at(-1)!._id;
       }
     },
 
@@ -233,7 +233,7 @@ export function createJobRecords(db: Db) {
       fields: Fields<Field>,
     ) => jobs.findOne<Shown<Field>>({ ...loadsOf(audience), _id: id }, { projection: fields }),
 
-    /** The job that creates the audience. */
+    /** The job that created the audience. */
     findMaker: (scope: Scope, audience: number) =>
       jobs.findOne({
         _id: audience,

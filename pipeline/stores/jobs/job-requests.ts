@@ -1,4 +1,4 @@
-/** What operators ask for: dispatch looks for it, and acts on it. */
+/** Requests by operators, which dispatch polls for. */
 import type { Binary, Db } from 'mongodb';
 import { jobCollection, ofPartner } from './job-collection.ts';
 import type { SealedJob } from './job-reads.ts';
@@ -7,20 +7,20 @@ export function createJobRequests(db: Db) {
   const jobs = jobCollection(db);
 
   return {
-    /** Has dispatch try again to merge a stopped job; or end it, without merging more of it. Null if it is not stopped. */
+    /** Makes dispatch retry the merge of a stopped job, or drop it: end it without merging more. Null if it is not stopped. */
     goOn: (id: number, how: 'retry' | 'drop') =>
       jobs.findOneAndUpdate(
         { _id: id, phase: 'decided', stoppedAt: { $exists: true } },
         {
           $unset: { stoppedAt: '' },
-          // Sinks have given up the attempt before.
+          // Sinks have given up the previous attempt.
           $inc: { attempt: 1 },
           $set: { updatedAt: new Date(), ...(how === 'drop' ? { dropRequested: true as const } : {}) },
         },
         { returnDocument: 'after' },
       ),
 
-    /** Dispatch will end the job as `cancelled`, without merging any of it. Null if it is decided or has ended: too late. */
+    /** Makes dispatch end the job as `cancelled`, with nothing merged. Null if it is too late: decided or ended. */
     requestCancel: (id: number) =>
       jobs.findOneAndUpdate(
         { _id: id, phase: { $in: ['accepted', 'listed'] } },
@@ -28,7 +28,7 @@ export function createJobRequests(db: Db) {
         { returnDocument: 'after' },
       ),
 
-    /** The same for all jobs of a partner for which it is not too late. Returns how many these are. */
+    /** The same for all undecided jobs of a partner. Returns their number. */
     async requestCancelAll(partner: string): Promise<number> {
       const { modifiedCount } = await jobs.updateMany(
         {
@@ -41,7 +41,7 @@ export function createJobRequests(db: Db) {
       return modifiedCount;
     },
 
-    /** False if they were erased or replaced in the meantime. */
+    /** False if they were erased or replaced meanwhile. */
     async replaceCredentials({ _id, credentials }: SealedJob, by: Binary): Promise<boolean> {
       const result = await jobs.updateOne({ _id, credentials }, { $set: { credentials: by } });
       return result.modifiedCount === 1;

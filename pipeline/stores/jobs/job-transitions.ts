@@ -1,6 +1,6 @@
 /**
- * Jobs from phase to phase. Each transition is a compare-and-set on the phase: if two dispatchers are active for a moment, one of them
- * succeeds, and the other reads its result.
+ * Moves jobs from phase to phase. Each transition is a compare-and-set on the phase: if two dispatchers are active for a moment, one
+ * succeeds and the other reads its result.
  */
 import type { ClientSession, Db, UpdateFilter } from 'mongodb';
 import {
@@ -24,9 +24,9 @@ export type JobOutcome = Pick<
   'status' | 'uniqueDevices' | 'suppressed' | 'rows' | 'errors' | 'audienceDevices' | 'newDevices' | 'dropped'
 >;
 
-/** The decision about a job, before it is merged. */
+/** The decision on a job, stored before it is merged. */
 export interface Decision {
-  /** Why the service itself failed at the job; for the operator. */
+  /** For the operator: why the service failed to process the job. */
   internalReason?: string;
   verdict: JobVerdict;
   unpackedBytes?: number;
@@ -42,7 +42,7 @@ type LoadProgress = Required<Pick<JobDocument, 'filesDone' | 'rows' | 'bytesDone
 
 export interface JobDecision {
   id: number;
-  /** Its jobs are decided in their order. */
+  /** The jobs of a lane are decided in order. */
   lane: string;
   outcome: Decision;
 }
@@ -72,7 +72,7 @@ export function createJobTransitions(db: Db) {
     await jobs.bulkWrite(writes, { session });
   }
 
-  /** Freezes the lists of jobs that have none, and returns the jobs as they are then. */
+  /** Freezes the lists of jobs that have none. Returns the current jobs. */
   const freeze = groupCommit(async (lists: (FrozenList & { _id: number })[]): Promise<JobDocument[]> => {
     const updatedAt = new Date();
     const running = { phase: 'listed', status: JobStatus.running, updatedAt } as const;
@@ -86,7 +86,7 @@ export function createJobTransitions(db: Db) {
     }));
     if (updates.length > 1) await jobs.bulkWrite(updates.map((updateOne) => ({ updateOne })));
     else {
-      // One round trip instead of two, for a job that comes alone.
+      // A single job takes one round trip instead of two.
       const [{ filter, update }] = updates as [(typeof updates)[number]];
       const job = await jobs.findOneAndUpdate(filter, update, { returnDocument: 'after' });
       if (job) return [job];
@@ -97,12 +97,13 @@ export function createJobTransitions(db: Db) {
     );
     return lists.map(({ _id }) => {
       const job = byId.get(_id);
-      if (!job || job.phase === 'accepted') throw new StaleRead(`job ${_id} is not seen to be listed`);
+      if (!job || job.phase === 'accepted')
+        throw new StaleRead(`the listing of job ${_id} is not visible yet`);
       return job;
     });
   });
 
-  /** No effect if another dispatcher has advanced the job. Returns the job as it is then. */
+  /** No effect if another dispatcher has advanced the job. Returns the current job. */
   async function advance(
     { _id, phase, attempt = 0 }: JobDocument,
     { $set, ...update }: UpdateFilter<JobDocument>,
@@ -113,7 +114,7 @@ export function createJobTransitions(db: Db) {
     await jobs.updateOne(filter, { ...update, $set: { ...$set, updatedAt: new Date() } });
     const job = await jobs.findOne({ _id });
     if (!job || (job.phase === phase && (job.attempt ?? 0) === attempt && !isSeen(job)))
-      throw new StaleRead(`job ${_id} is not seen to be ${what}`);
+      throw new StaleRead(`job ${_id} is not visible as ${what} yet`);
     return job;
   }
 
@@ -121,8 +122,8 @@ export function createJobTransitions(db: Db) {
     remove: (ids: number[]) => jobs.deleteMany({ _id: { $in: ids } }),
 
     /**
-     * Stores a page of a listing together with the place behind it, from where a successor lists on: in one transaction, so whole and
-     * once. False: this page, or the job itself, has been taken further already.
+     * Stores a page of a listing and the position after it, where a new dispatcher resumes, in one transaction. False: the listing or the
+     * job has already advanced.
      */
     addPage: (
       job: number,
@@ -144,20 +145,20 @@ export function createJobTransitions(db: Db) {
         return true;
       }),
 
-    /** Claims the job and makes this listing its list of files, unless another dispatcher did, or the API withdrew the job. */
+    /** Claims the job and freezes this listing, unless another dispatcher did so or the API withdrew the job. */
     freeze: (_id: number, list: FrozenList) => freeze({ _id, ...list }),
 
-    /** Never less than before: files that are dispatched again do not count again. */
+    /** Never decreases: files that are published again do not count again. */
     progress: (id: number, progress: LoadProgress) =>
       jobs.updateOne({ _id: id, phase: 'listed' }, { $max: progress, $set: { updatedAt: new Date() } }),
 
-    /** Whether the files of the job are read on. */
+    /** Pauses or resumes reading the job's files. */
     hold: (id: number, isHeld: boolean) =>
       jobs.updateOne({ _id: id }, isHeld ? { $set: { onHold: true } } : { $unset: { onHold: '' } }),
 
     /**
-     * Decides what is merged of the jobs, in the order given. One that is in another attempt by now, or is to be cancelled, is left as it
-     * is, and so are those behind it in its lane. Returns the jobs as they are then.
+     * Stores the decisions on jobs, in the order given. Skips a job that has moved to another attempt or is to be cancelled, and the jobs
+     * after it in its lane. Returns the current jobs.
      */
     decide: (decisions: JobDecision[]): Promise<JobDocument[]> =>
       inTransaction(async (session) => {
@@ -169,7 +170,7 @@ export function createJobTransitions(db: Db) {
         const held = new Set<string>();
         const changed = decisions.map(({ id, lane, outcome }): JobDocument => {
           const job = current.get(id);
-          if (!job) throw new StaleRead(`job ${id} is not seen`);
+          if (!job) throw new StaleRead(`job ${id} is not visible yet`);
           if (!isUndecided(job)) return job;
           const { attempt } = outcome.verdict;
           const isCancelled = outcome.errors?.some(({ code }) => code === 'cancelled') ?? false;
@@ -191,11 +192,11 @@ export function createJobTransitions(db: Db) {
         return changed;
       }),
 
-    /** The files are to be dispatched again. */
+    /** The files must be published again. */
     nextAttempt: (job: JobDocument) =>
       advance(job, { $set: { attempt: (job.attempt ?? 0) + 1 } }, 'at its next attempt'),
 
-    /** A decided job is dropped. */
+    /** Drops a decided job. */
     drop: (job: JobDocument, outcome: Decision) =>
       advance(
         { ...job, phase: 'decided' },
@@ -206,7 +207,7 @@ export function createJobTransitions(db: Db) {
         'dropped',
       ),
 
-    /** The merge is given up: the job waits for an operator. */
+    /** Gives up the merge: the job waits for an operator. */
     stop: (job: JobDocument, internalReason: string) =>
       advance(
         { ...job, phase: 'decided' },
@@ -224,8 +225,8 @@ export function createJobTransitions(db: Db) {
     }),
 
     /**
-     * Ends the jobs, numbers their ends in the order given, and erases their storage credentials. Leaves one that has ended or was dropped
-     * meanwhile as it is. Returns the jobs as they are then.
+     * Ends the jobs, numbers their ends in the order given, and erases their storage credentials. Skips jobs that have ended or were
+     * dropped meanwhile. Returns the current jobs.
      */
     end: (endings: JobEnding[]): Promise<JobDocument[]> =>
       inTransaction(async (session) => {
@@ -261,7 +262,7 @@ export function createJobTransitions(db: Db) {
         );
         return endings.map(({ job: { _id } }) => {
           const job = current.get(_id);
-          if (!job) throw new StaleRead(`job ${_id} is not seen`);
+          if (!job) throw new StaleRead(`job ${_id} is not visible yet`);
           return job;
         });
       }),

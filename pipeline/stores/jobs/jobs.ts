@@ -1,4 +1,4 @@
-/** Jobs. This is the only door to them: they are accepted, taken through their phases, read, and shown. */
+/** The store of jobs, and the only access to them. */
 import type { Db } from 'mongodb';
 import { createJobReads } from './job-reads.ts';
 import { createJobRecords } from './job-records.ts';

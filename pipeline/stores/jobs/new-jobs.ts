@@ -1,6 +1,6 @@
 /**
- * Jobs that are being accepted, or withdrawn. Withdrawing is a compare-and-set on the phase, and so is claiming a job for dispatch:
- * exactly one of the two succeeds.
+ * Accepts and withdraws jobs. Withdrawing a job and claiming it for dispatch are both compare-and-sets on the phase: exactly one of them
+ * succeeds.
  */
 import type { Db } from 'mongodb';
 import type { JobDocument } from '../../../schemas/job-documents.ts';
@@ -12,7 +12,7 @@ export function createNewJobs(db: Db) {
   const jobs = jobCollection(db);
 
   return {
-    /** By majority read: a number after one that a primary then loses would leave a gap, and stop dispatch. */
+    /** A majority read: a number following one that is rolled back would leave a gap and block dispatch. */
     async highestNumber(): Promise<number> {
       const newest = {
         sort: { _id: -1 },
@@ -22,10 +22,10 @@ export function createNewJobs(db: Db) {
       return (await jobs.findOne({}, newest))?._id ?? 0;
     },
 
-    /** In order, up to the first document that is refused. */
+    /** In order, up to the first failure. */
     insert: (documents: JobDocument[]) => jobs.insertMany(documents, { ordered: true }),
 
-    /** Numbers from the one up to the other, and up to the newest job, that no job has. */
+    /** Gaps: unused numbers from `first` to `last` that are below the newest job. */
     async missing(first: number, last: number): Promise<number[]> {
       const missing: number[] = [];
       let next = first;
@@ -42,7 +42,7 @@ export function createNewJobs(db: Db) {
       return missing;
     },
 
-    /** Those whose number is not taken. */
+    /** Skips jobs whose number is taken. */
     insertNew: (documents: JobDocument[]) => insertNew(jobs, documents),
 
     /** The job of an earlier request with this token. */
@@ -55,13 +55,13 @@ export function createNewJobs(db: Db) {
     hasToken: async (requestToken: string): Promise<boolean> =>
       (await jobs.findOne({ requestToken }, { projection: { _id: 1 } })) !== null,
 
-    /** How many jobs of the partner have not ended; counts up to the limit. */
+    /** Number of the partner's unfinished jobs, up to the limit. */
     countPending: (partner: string, limit: number): Promise<number> =>
       jobs.countDocuments({ ...ofPartner(partner), ...unfinished }, { limit }),
 
     /**
-     * From now on the job cannot be withdrawn, not even by a process that was paused while accepting it. It may have been withdrawn
-     * before: the phase of the result says so. Null: the outcome is not visible yet.
+     * From now on the job cannot be withdrawn, not even by a zombie that was paused while accepting it. It may already have been withdrawn:
+     * see the phase of the result. Null: the outcome is not visible yet.
      */
     async promise({ _id, phase }: JobDocument): Promise<JobDocument | null> {
       const set = { $set: { promised: true } as const };
@@ -71,7 +71,7 @@ export function createNewJobs(db: Db) {
       return promised || jobs.findOne({ _id, phase: { $ne: 'accepted' } });
     },
 
-    /** Returns the numbers of the jobs that could not be withdrawn, because dispatch had claimed them. */
+    /** Returns the jobs that could not be withdrawn, because dispatch had claimed them. */
     async withdraw(documents: JobDocument[]): Promise<Set<number>> {
       // Matched by token too: if our insert failed, another process may have taken the number.
       const ours = documents.map(({ _id, requestToken }) => ({ _id, requestToken: requestToken! }));

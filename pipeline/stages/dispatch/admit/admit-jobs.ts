@@ -1,7 +1,6 @@
 /**
- * Finds jobs, in the order of their numbers, and puts them into their lanes (lanes.ts). A message in `jobs` says that there is one; all
- * that is needed of it is in MongoDB. A job whose message is missing, because the API died before it was sent or Kafka lost it, is
- * published again.
+ * Admits jobs in order and puts them into their lanes (lanes.ts). A message in `jobs` only announces a job; its data is read from MongoDB.
+ * A job whose message is missing, because the API died before sending it or Kafka lost it, is published again.
  */
 import type { JobDocument } from '../../../../schemas/job-documents.ts';
 import { acceptedMessage } from '../../../accept/new-job.ts';
@@ -22,13 +21,13 @@ interface Term {
   first: number;
   newest: number;
   step: DispatchStep;
-  /** Gets every unfinished job once, in the order of their numbers. */
+  /** Called for every unfinished job once, in order. */
   onJob(job: JobDocument): void;
 }
 
 export type Admission = ReturnType<typeof createAdmission>;
 
-/** A job is taken for lost when so many looks in a row found it and no message came. */
+/** A job's message counts as lost after this many polls in a row found the job and no message arrived. */
 const LOST_AFTER = 3;
 const READ_AT_ONCE = 100;
 
@@ -36,18 +35,18 @@ export function createAdmission(
   { log, publisher, jobs }: AdmissionDependencies,
   { first, newest: newestAtFirst, step, onJob }: Term,
 ) {
-  /** Where the messages of unfinished jobs stand: they are read again after a crash. */
+  /** Offsets of the messages of unfinished jobs, which must be read again after a crash. */
   const offsets = new Map<number, bigint>();
-  /** Unfinished jobs before this one are in their lanes. */
+  /** All unfinished jobs before this number are in their lanes. */
   let next = first;
   let newest = newestAtFirst;
   let looksWithoutMessage = 0;
-  /** Read, and not taken yet. What was withdrawn since shows when it is run. */
+  /** Read from MongoDB, not admitted yet. May be stale: withdrawn jobs are detected when they run. */
   let ahead: JobDocument[] = [];
   let taking: Promise<void> = Promise.resolve();
 
   async function republish(job: JobDocument): Promise<void> {
-    log.warn({ job: job._id }, 'the message of the job is missing; publishing it again');
+    log.warn({ job: job._id }, 'the message of the job was lost: publishing it again');
     const message = { partition: 0, key: String(job._id), value: acceptedMessage(job), ...jobHeaders(job) };
     await step('republish', () => publisher.send('jobs', [message]));
   }
@@ -59,7 +58,7 @@ export function createAdmission(
 
   async function takeUpTo(last: number, offset: bigint | null): Promise<void> {
     if (!(await isAccepted(last))) {
-      log.error({ job: last }, 'ignoring a message that names a job which was never accepted');
+      log.error({ job: last }, 'ignoring a message about a job that was never accepted');
       return;
     }
     while (next <= last) {
@@ -71,13 +70,13 @@ export function createAdmission(
       else if (job.phase === 'accepted') await republish(job);
       ahead.shift();
       onJob(job);
-      // Not before: markers of other lanes say that all jobs before it which are in no lane have ended.
+      // Only now: `ended_before` in markers counts every job before `next` that is in no lane as ended.
       next = job._id + 1;
     }
     next = Math.max(next, last + 1);
   }
 
-  /** One after the other: delivered jobs and those that were found must not interleave. */
+  /** Serialized: delivered jobs and recovered ones must not interleave. */
   function take(job: number, offset: bigint | null): Promise<void> {
     looksWithoutMessage = 0;
     taking = taking.then(() => takeUpTo(job, offset));
@@ -97,10 +96,10 @@ export function createAdmission(
 
     onEnded: (job: number) => offsets.delete(job),
 
-    /** No job that was not seen is before this one. */
+    /** All jobs before this number have been seen. */
     next: () => next,
 
-    /** Where the oldest message of an unfinished job stands. */
+    /** Offset of the oldest message whose job is unfinished. */
     oldestOffset(): bigint | undefined {
       let oldest: bigint | undefined;
       for (const offset of offsets.values()) if (oldest === undefined || offset < oldest) oldest = offset;

@@ -1,10 +1,10 @@
 /**
- * Holds partners to what they may load on a day, when the files of a job are listed. Jobs that have ended are in the usage of the day;
- * those that are listed and have not ended are held here. The usage says up to which job it goes, so none is counted twice.
+ * Enforces daily quotas when the files of a job are listed. Ended jobs are in the stored usage of the day; listed jobs that have not ended
+ * are held here. The usage records the last job it includes, so no job is counted twice.
  *
- * Bytes count unpacked. As stored, they are known beforehand: a job that would exceed them is refused. What compressed files come to shows
- * while they are read: a job that exceeds them then is refused, too, and nothing of it is loaded. Rows are not known: jobs in flight when
- * they run out are loaded whole.
+ * Bytes count uncompressed. A job whose stored bytes exceed the quota is refused at once. Compressed files grow while they are read: a job
+ * that exceeds the quota then is refused, too, and nothing of it is loaded. Rows are not known in advance: jobs in flight when the row
+ * quota is used up are loaded completely.
  */
 import type { JobDocument, JobError } from '../../../../schemas/job-documents.ts';
 import { type DefaultQuotas, hasDailyQuota, quotasOf } from '../../../accept/quotas.ts';
@@ -18,7 +18,7 @@ export type QuotaHold = ReturnType<typeof createQuotaHold>;
 export function createQuotaHold(deps: Pick<Stores, 'partners' | 'usage'> & DefaultQuotas) {
   const { partners, usage } = deps;
   const lookUp = keepPartners(partners);
-  /** Bytes, by partner and day, and number. */
+  /** Bytes by partner and day, then by job. */
   const held = new Map<string, Map<number, number>>();
 
   function heldOn(partner: string, day: string): Map<number, number> {
@@ -28,7 +28,7 @@ export function createQuotaHold(deps: Pick<Stores, 'partners' | 'usage'> & Defau
     return jobs;
   }
 
-  /** How the partner stands on the day of the job, with these bytes of it. Undefined: it has no quota. */
+  /** The partner's usage on the job's day, including these bytes. Undefined: no daily quota. */
   async function standing(job: JobDocument, bytes: number) {
     const { _id, partner, createdAt } = job;
     if (job.kind === 'privacy') return undefined;
@@ -38,11 +38,11 @@ export function createQuotaHold(deps: Pick<Stores, 'partners' | 'usage'> & Defau
     const used = await usage.of(partner, day);
     const jobs = heldOn(partner, day);
     for (const id of jobs.keys()) if (id <= used.job || id === _id) jobs.delete(id);
-    const all = [...jobs.values()].reduce((sum, one) => sum + one, used.bytes + bytes);
+    const total = [...jobs.values()].reduce((sum, held) => sum + held, used.bytes + bytes);
     return {
       quotas,
       used,
-      isOverBytes: quotas.bytesPerDay > 0 && all > quotas.bytesPerDay,
+      isOverBytes: quotas.bytesPerDay > 0 && total > quotas.bytesPerDay,
       hold: () => jobs.set(_id, bytes),
       refuse: (what: string) =>
         problem('quota_exceeded', `Your quota for ${day} is ${what}; nothing was loaded.`),
@@ -50,24 +50,24 @@ export function createQuotaHold(deps: Pick<Stores, 'partners' | 'usage'> & Defau
   }
 
   return {
-    /** A predecessor has listed the job. */
+    /** For a job that a previous dispatcher listed. */
     hold(job: JobDocument): void {
       heldOn(job.partner, dayOf(job.createdAt)).set(job._id, job.unpackedBytes ?? job.bytes ?? 0);
     },
 
-    /** Holds the job with these bytes, or says why it cannot be loaded. */
+    /** Reserves these bytes for the job, or returns why it cannot be loaded. */
     async admit(job: JobDocument, bytes: number): Promise<JobError | undefined> {
       const at = await standing(job, bytes);
       if (!at) return undefined;
       const { bytesPerDay, rowsPerDay } = at.quotas;
       if (at.isOverBytes) return at.refuse(`${bytesPerDay} bytes, and this job has ${bytes}`);
       if (rowsPerDay > 0 && at.used.rows >= rowsPerDay)
-        return at.refuse(`${rowsPerDay} rows, which are loaded`);
+        return at.refuse(`${rowsPerDay} rows, and it is used up`);
       at.hold();
       return undefined;
     },
 
-    /** The files of a job that is being loaded come to so many bytes by now. Says why it cannot be loaded any further. */
+    /** Updates the bytes of a loading job. Returns an error if it now exceeds the quota. */
     async grow(job: JobDocument, bytes: number): Promise<JobError | undefined> {
       const at = await standing(job, bytes);
       if (at?.isOverBytes)

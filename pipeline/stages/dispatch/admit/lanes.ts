@@ -1,7 +1,7 @@
 /**
- * Lanes: the jobs of a partner (or of all, with one order for the service) are committed and end in the order of their numbers; those of
- * different lanes do not wait for each other. Lanes are served in turn: the first job of each is admitted at once, and further ones while
- * there is room, in the lane that has the fewest in flight.
+ * Lanes: the jobs of a partner (or of all partners, if the service has one order) commit and end in order; jobs of different lanes do not
+ * wait for each other. The first job of each lane is admitted at once; while the window has room, further jobs are admitted in the lane
+ * with the fewest in flight.
  */
 import type { JobDocument } from '../../../../schemas/job-documents.ts';
 import type { Gates, Place } from '../turns.ts';
@@ -10,17 +10,17 @@ export type WaitingJob = Pick<JobDocument, '_id' | 'audience'>;
 
 interface Lane {
   gates: Gates;
-  /** In the order of their numbers. */
+  /** In order. */
   waiting: WaitingJob[];
   inFlight: Set<number>;
   /** The last load of each audience in flight. */
   lastLoad: Map<number, Promise<void>>;
-  /** The next number at the gates. */
+  /** Next number at the gates. */
   next: number;
 }
 
 interface Term {
-  /** How many jobs may be in flight. As many again may be the first of their lane. */
+  /** Maximum jobs in flight. Up to as many more are admitted as the first of their lane. */
   jobWindow: number;
   createGates(): Gates;
   /** Resolves when the job has ended. Never rejects. */
@@ -30,7 +30,7 @@ interface Term {
 
 export function createLanes({ jobWindow, createGates, run, onEnded }: Term) {
   const lanes = new Map<string, Lane>();
-  /** Those with jobs; the one that was served last is at the end. */
+  /** Lanes with jobs, least recently served first. */
   const busy = new Set<Lane>();
   const laneOf = new Map<number, Lane>();
   let inFlight = 0;
@@ -86,7 +86,7 @@ export function createLanes({ jobWindow, createGates, run, onEnded }: Term) {
   }
 
   return {
-    /** In the order of their numbers. */
+    /** Call it in order. */
     add(name: string, job: WaitingJob): void {
       const lane = open(name);
       lane.waiting.push(job);
@@ -94,10 +94,10 @@ export function createLanes({ jobWindow, createGates, run, onEnded }: Term) {
       admit();
     },
 
-    /** Whether the job is in flight, and no other of its lane is before it. */
+    /** Whether the job is in flight and the first of its lane. */
     isFirst: (job: number): boolean => laneOf.get(job)?.inFlight.values().next().value === job,
 
-    /** The oldest job that has not ended. */
+    /** The oldest unfinished job. */
     oldest(): number | undefined {
       let oldest: number | undefined;
       for (const { inFlight, waiting } of busy) {

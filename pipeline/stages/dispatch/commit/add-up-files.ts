@@ -1,4 +1,4 @@
-/** Adds up what was decided of a job's files, in the order of their numbers. */
+/** Adds up the decided files of a job, in order. */
 import { Binary } from 'mongodb';
 import type { RejectCode } from '../../../../schemas/codes.ts';
 import type { JobError } from '../../../../schemas/job-documents.ts';

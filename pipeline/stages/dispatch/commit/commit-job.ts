@@ -1,6 +1,6 @@
 /**
- * The second half of a job: decide → commit → acknowledge → end. Decisions and ends wait their turn, so that the jobs of a lane are merged
- * and finished in the order of their numbers. A decided job whose commit fails repeatedly is stopped, and its lane with it.
+ * The second half of a job: decide → commit → acknowledge → end. Decisions and ends pass a sequencer, so the jobs of a lane commit and end
+ * in order. A decided job whose commit fails repeatedly is stopped, and its lane with it.
  */
 import type { FileFailure, JobDocument } from '../../../../schemas/job-documents.ts';
 import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../../engine/failures.ts';
@@ -23,7 +23,7 @@ export interface CommitJobDependencies extends Pick<Stores, 'jobs' | 'files'> {
   cancellationOf(job: JobDocument): Promise<FileFailure | undefined>;
 }
 
-/** The job as it is then; `isEnded`: it was ended here, and not before. */
+/** The current job. `isEnded`: it was ended by this call. */
 interface Committed {
   job: JobDocument;
   isEnded: boolean;
@@ -41,7 +41,7 @@ export function createCommitJob(deps: CommitJobDependencies) {
   const dropCancelled = (job: JobDocument, cancelled: FileFailure, { step }: OwnTurns) =>
     step('attempt', () => jobs.drop(job, nothing((job.attempt ?? 0) + 1, [cancelled])));
 
-  /** Resolves when every slot has committed the job. Devices lost since the vote are loaded again: the decision stands. */
+  /** Resolves when every slot has committed the job. Devices lost since the vote are loaded again: a decision is final. */
   async function untilCommitted(job: JobDocument, turns: OwnTurns): Promise<JobDocument> {
     let current = job;
     let tries = 0;
@@ -49,16 +49,16 @@ export function createCommitJob(deps: CommitJobDependencies) {
       if (tries === MAX_ATTEMPTS)
         throw new SinkFailed(
           current,
-          `slots ${missing.join(', ')} miss devices that could not be loaded again`,
+          `slots ${missing.join(', ')} miss devices, and loading them again failed`,
         );
       if (tries > 0) await turns.step.pause(backoff(tries, COMMIT_PAUSE_MS, MAX_COMMIT_PAUSE_MS));
       tries++;
-      // After the decision only a clear cancels: the stages send nothing of it, and what a slot has merged is of an old generation.
+      // After the decision only a clear cancels: the stages send no more of the job, and what is merged belongs to an old generation.
       const cancelled = await turns.step.read('look for a cancellation', () => deps.cancellationOf(current));
       current = await (cancelled
         ? dropCancelled(current, cancelled, turns)
         : deps.repeatJob(current, missing, turns.step));
-      // Otherwise another dispatcher has ended it.
+      // Another dispatcher has ended it.
       if (current.phase !== 'decided') return current;
       if (!cancelled) await turns.files.load(current, null);
       await turns.slots.commit([current]);
@@ -67,8 +67,8 @@ export function createCommitJob(deps: CommitJobDependencies) {
     return current;
   }
 
-  /** The job, once it is no longer stopped. */
-  async function untilItGoesOn(job: JobDocument, turns: OwnTurns): Promise<JobDocument> {
+  /** Resolves when the job is no longer stopped. */
+  async function untilResumed(job: JobDocument, turns: OwnTurns): Promise<JobDocument> {
     const { step } = turns;
     for (let current = job; ; ) {
       if (!current.stoppedAt) return current;
@@ -86,18 +86,18 @@ export function createCommitJob(deps: CommitJobDependencies) {
     // Delete listings left by dispatchers that crashed before freezing theirs.
     if (job.listed || turns.mayBeListed(job._id))
       await step('forget-lists', () => files.forgetOthers(job._id, job.listing));
-    const ready = outcome ? { job, outcome } : { job: await untilItGoesOn(job, turns) };
+    const ready = outcome ? { job, outcome } : { job: await untilResumed(job, turns) };
     const isOver = ready.job.phase === 'ended' || ready.job.phase === 'withdrawn';
     let current = (await gates.commits.pass(number, isOver ? null : ready)) ?? ready.job;
     if (current.phase === 'decided') current = await untilCommitted(current, turns);
-    // What a load adds to its audience is counted after the previous load.
+    // The counts of an audience are updated in the order of its loads.
     await turns.earlierLoad;
     const ending = current.phase === 'decided' ? await deps.endJobs.conclude(current, step) : null;
     const ended = await gates.ends.pass(number, ending);
     return { job: ended ?? current, isEnded: ended !== null };
   }
 
-  /** The job as it is then: stopped, unless another dispatcher has advanced it. */
+  /** Returns the current job: stopped, unless another dispatcher has advanced it. */
   async function stop(job: JobDocument, reason: string, { step }: OwnTurns): Promise<ReadyJob> {
     const stopped = await step('stop', () => jobs.stop(job, reason));
     if (stopped.stoppedAt)
@@ -108,7 +108,7 @@ export function createCommitJob(deps: CommitJobDependencies) {
     return { job: stopped };
   }
 
-  /** A decided job cannot fail: if it cannot be committed it waits for an operator, and its lane with it. */
+  /** A decided job cannot fail: if it cannot be committed, it and its lane wait for an operator. */
   return async (first: ReadyJob, turns: OwnTurns): Promise<Committed> => {
     const { step } = turns;
     let failures = countFailures();

@@ -1,6 +1,6 @@
 /**
- * Decides jobs that every slot has voted for, and tells the slots to commit them: those of different lanes together, those of a lane in
- * their order. The decision is stored before any slot acts on it.
+ * Decides jobs that every slot has voted for, then sends the commit markers. Jobs of a lane go in order, jobs of different lanes together.
+ * The decision is stored before any slot acts on it.
  */
 import type { FileFailure, JobDocument } from '../../../../schemas/job-documents.ts';
 import type { Decision, JobStore } from '../../../stores/jobs/jobs.ts';
@@ -22,7 +22,7 @@ export type CommitReady = ReturnType<typeof createCommitReady>;
 
 export function createCommitReady({ jobs, numberEvents, laneOf, cancellationOf }: Dependencies) {
   async function unlessCancelled(job: JobDocument, outcome: Decision, step: DispatchStep): Promise<Decision> {
-    // A cancellation by an operator is part of the write's condition.
+    // An operator's cancellation is part of the write's filter, so only a clear needs a look-up.
     const isCertain = job.audience === null && !job.cancelRequested;
     const cancelled = isCertain
       ? undefined
@@ -32,7 +32,7 @@ export function createCommitReady({ jobs, numberEvents, laneOf, cancellationOf }
     return cancelled ? { ...nothing(verdict.attempt, [cancelled]), ...read } : outcome;
   }
 
-  /** Returns the jobs as they are then. One that could not be decided was cancelled meanwhile, or is behind such a one. */
+  /** Returns the current jobs. A job that is still undecided was cancelled meanwhile, or follows such a job in its lane. */
   return async (ready: ReadyJob[], slots: SlotCoordinator, step: DispatchStep): Promise<JobDocument[]> => {
     const undecided = ready.flatMap(({ job, outcome }) => (outcome ? [{ job, outcome }] : []));
     const decisions = await Promise.all(

@@ -1,6 +1,6 @@
 /**
- * The coordinator of two-phase commit: asks the slots for their votes (prepare), tells them the decision (commit), and sees when every
- * slot has acknowledged it. A request without a response is repeated, in order: a partition may have lost it.
+ * The coordinator of two-phase commit: asks the slots for their votes (prepare), sends them the decision (commit), and waits until every
+ * slot has acknowledged. A marker without a response is resent, in order, because a partition may have lost it.
  */
 
 import type { JobDocument, JobVerdict } from '../../../../schemas/job-documents.ts';
@@ -21,7 +21,7 @@ export interface SlotDependencies {
   votes: VoteStore;
   slots: number;
   devicePartitions: number;
-  /** How long a request may go without a response before it is repeated. */
+  /** A marker without a response is resent after this long. */
   stallMs: number;
   laneOf(job: JobDocument): string;
   /** All jobs below this number have ended. */
@@ -30,17 +30,17 @@ export interface SlotDependencies {
 
 interface Waiting {
   job: JobDocument;
-  /** As of now: what it must be merged after, and which jobs have ended. */
+  /** Encodes it with the current predecessors and the current `ended_before`. */
   marker(): Buffer;
-  /** When the marker is sent again, and how long after that. */
+  /** When the marker is resent, and the interval after that. */
   due: number;
   pauseMs: number;
-  /** Slots with missing devices; none: all hold the job, or all have merged it. */
+  /** `missing`: slots that miss devices. Empty: all slots hold the job, or have merged it. */
   resolve(missing: number[]): void;
   reject(error: SinkFailed): void;
 }
 
-/** A sink has failed repeatedly to vote on the job, or to commit it. */
+/** A sink failed repeatedly to vote on the job or to commit it. */
 export class SinkFailed extends Error {
   constructor(
     readonly job: JobDocument,
@@ -60,7 +60,7 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
   const { publisher, jobs, acks, votes } = deps;
   const preparing = new Map<number, Waiting>();
   const committing = new Map<number, Waiting>();
-  /** Jobs that were told to commit and are not acknowledged, by lane, in their order; and those that each must be merged after. */
+  /** By lane, in order: jobs sent for commit and not acknowledged, each with its predecessors. */
   const unmerged = new Map<string, Map<number, { job: JobDocument; after: number[] }>>();
   let lookedForEnded = 0;
 
@@ -82,7 +82,7 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
       audience: job.audience,
       generation: job.generation,
       expected: unpackTotals(verdict.expected.buffer),
-      // A sink that took over need not know of those that are acknowledged.
+      // Without acknowledged jobs, which a new owner of the partition need not know.
       after: lane?.get(job._id)?.after.filter((other) => lane.has(other)) ?? [],
       ended_before: deps.endedBefore(),
     });
@@ -91,8 +91,8 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
     encodeMarker(job, job.verdict!, job.dropRequested ? 'drop' : 'commit');
 
   /**
-   * What a job must be merged after, in its lane. A load is matched with the imports before it and none behind it; loads of different
-   * audiences do not concern each other. What comes before the first job of this dispatcher is merged.
+   * Adds a job to its lane and finds its predecessors there. A load is matched against exactly the imports before it; loads of different
+   * audiences are independent. Everything before the first job of this dispatcher is merged.
    */
   function line(job: JobDocument): void {
     const name = deps.laneOf(job);
@@ -103,14 +103,14 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
     for (const { job: other } of [...lane.values()].reverse()) {
       if (job.audience === null || other.audience === null || other.audience === job.audience)
         after.push(other._id);
-      // It comes after all others itself.
+      // That job itself follows all earlier ones.
       if (other.audience === null) break;
     }
     lane.set(job._id, { job, after });
   }
 
-  async function send(name: 'prepare' | 'commit', some: Pick<Waiting, 'job' | 'marker'>[]): Promise<void> {
-    const messages = some.flatMap(({ job, marker }) => {
+  async function send(name: 'prepare' | 'commit', due: Pick<Waiting, 'job' | 'marker'>[]): Promise<void> {
+    const messages = due.flatMap(({ job, marker }) => {
       const value = marker();
       return Array.from({ length: deps.devicePartitions }, (_, partition): OutgoingMessage => {
         return { partition, key: `job ${job._id}`, value };
@@ -139,8 +139,8 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
     }
   }
 
-  /** Slots merge the jobs of a lane in order: markers that came too early were ignored, and are needed now. */
-  function hurry(): void {
+  /** Slots merge the jobs of a lane in order and ignored markers that came too early: resend them now. */
+  function resendSoon(): void {
     for (const waiting of committing.values()) {
       if (waiting.pauseMs === deps.stallMs) continue;
       waiting.pauseMs = deps.stallMs;
@@ -148,7 +148,7 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
     }
   }
 
-  /** Votes, and what a sink found missing at the commit. */
+  /** Reads votes, including those that report missing devices at the commit. */
   async function lookAtVotes(): Promise<boolean> {
     if (preparing.size + committing.size === 0) return false;
     const found = await step.read('read the votes', () =>
@@ -157,7 +157,7 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
     let changed = false;
     for (const [job, all] of groupBy(found, (vote) => vote.job)) {
       const waiting = preparing.get(job) ?? committing.get(job);
-      // Settled by its acks meanwhile.
+      // Already settled by its acks.
       if (!waiting) continue;
       const own = all.filter(({ attempt }) => attempt === (waiting.job.attempt ?? 0));
       const missing = own.flatMap((vote) => vote.missing);
@@ -182,9 +182,9 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
     const counts = await step.read('count acks', () => acks.countByJob(ids));
     const committed = ids.filter((job) => counts.get(job) === deps.slots);
     for (const job of committed) settle(committing, job, []);
-    if (committed.length > 0) hurry();
+    if (committed.length > 0) resendSoon();
     if (committed.length > 0 || performance.now() - lookedForEnded < ENDED_MS) return committed.length > 0;
-    // A predecessor may have ended them, and cleared their acks.
+    // Another dispatcher may have ended the jobs and removed their acks.
     lookedForEnded = performance.now();
     const ended = await step.read('look for ended jobs', () => jobs.endedAmong([...committing.keys()]));
     for (const job of ended) settle(committing, job, []);
@@ -210,14 +210,14 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
   }
 
   return {
-    /** Resolves when every slot has voted, with the slots that miss devices of the job. */
+    /** Resolves when every slot has voted, with the slots that miss devices. */
     async prepare(job: JobDocument, verdict: JobVerdict): Promise<number[]> {
       const marker = () => encodeMarker(job, verdict, 'prepare');
       await send('prepare', [{ job, marker }]);
       return wait(preparing, job, marker);
     },
 
-    /** Sends the decisions on jobs; those of a lane in their order. */
+    /** Sends the commit markers of jobs; jobs of a lane must be in order. */
     async commit(decided: JobDocument[]): Promise<void> {
       for (const job of decided) line(job);
       await send(
@@ -226,7 +226,7 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
       );
     },
 
-    /** Resolves when every slot has acknowledged the job: with nothing, or with the slots that miss devices of it. */
+    /** Resolves when every slot has acknowledged the job, or earlier with the slots that miss devices. */
     async acknowledged(job: JobDocument): Promise<number[]> {
       const missing = await wait(committing, job, () => decisionOf(job));
       if (missing.length > 0) return missing;

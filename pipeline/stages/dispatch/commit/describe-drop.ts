@@ -1,4 +1,4 @@
-/** What is stored of a job that was dropped, and what is not: by the acks of its slots, which say it of each. */
+/** Describes what is stored of a dropped job and what is not, according to the acks of its slots. */
 import type { JobDocument, JobError } from '../../../../schemas/job-documents.ts';
 import type { AckDocument } from '../../../../schemas/stage-documents.ts';
 import { unpackTotals } from '../../../formats/slot-totals.ts';
@@ -6,7 +6,7 @@ import { unpackTotals } from '../../../formats/slot-totals.ts';
 interface Drop {
   error: JobError;
   slots: NonNullable<JobDocument['dropped']>;
-  /** Something of it is not stored. */
+  /** Some of it is not stored. */
   isIncomplete: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Ends a job that every slot has merged, or never will: sums the slots' counts and writes the results. */
+/** Ends a job that every slot has merged or dropped: sums the slots' counts and writes the results. */
 
 import {
   type FileFailure,
@@ -22,7 +22,7 @@ import type { IssueReceipt } from './issue-receipt.ts';
 export interface Ending {
   job: JobDocument;
   outcome: JobOutcome;
-  /** Pairs added by attribute; of a deletion, removed. */
+  /** Pairs added by attribute; for a deletion, pairs removed. */
   attributePairs: Map<number, number>;
   /** Of a privacy request: what was removed from audiences. */
   erased: ErasedFrom[];
@@ -49,7 +49,7 @@ interface Dependencies
 
 export type EndJobs = ReturnType<typeof createEndJobs>;
 
-/** Longer than a stage goes on believing that a job is wanted: what is redelivered meanwhile is forgotten too. */
+/** Longer than stages cache that a job is wanted: entries written by redeliveries until then are removed, too. */
 const FORGET_MS = 2_000;
 
 export function createEndJobs(deps: Dependencies) {
@@ -67,16 +67,16 @@ export function createEndJobs(deps: Dependencies) {
     usage,
     identifierLists,
   } = deps;
-  /** Ended jobs whose ledger is to be cleared: together, a moment later. */
+  /** Ended jobs whose ledger is removed in one go, after FORGET_MS. */
   const ended: number[] = [];
   let clearing: NodeJS.Timeout | undefined;
   function forgetSoon(jobs: number[], step: DispatchStep): void {
     ended.push(...jobs);
     clearing ??= setTimeout(() => {
       clearing = undefined;
-      const some = ended.splice(0);
+      const due = ended.splice(0);
       step('forget', () =>
-        Promise.all([ledger, acks, votes, verdicts].map((store) => store.forget(some))),
+        Promise.all([ledger, acks, votes, verdicts].map((store) => store.forget(due))),
       ).catch((error) => log.debug({ err: error }, 'the ledger of ended jobs is left to the sweep'));
     }, FORGET_MS);
     clearing.unref();
@@ -98,28 +98,28 @@ export function createEndJobs(deps: Dependencies) {
     });
   }
 
-  /** In the order of the requests: the last one that an audience includes stands for those before it. */
+  /** In order of the requests: an audience records only the last request it includes. */
   async function recordErasures(endings: Ending[], step: DispatchStep): Promise<void> {
     for (const { job, erased } of endings) {
       if (erased.length === 0) continue;
-      const open = await step.read('look for loads that have not ended', () => jobs.decidedLoads());
+      const open = await step.read('read unfinished loads', () => jobs.decidedLoads());
       const loading = new Set(open.map(({ audience }) => audience));
       await step('erased', () => audiences.recordErasure(job, erased, loading));
     }
   }
 
-  /** Only asked for when every slot has merged the job. Null: another dispatcher has ended it, and cleared them. */
+  /** Call it when every slot has acknowledged. Null: another dispatcher has ended the job and removed its acks. */
   async function allAcks({ _id, dropRequested }: JobDocument): Promise<AckDocument[] | null> {
     const found = await acks.ofJob(_id);
     const isDropped = found.some(({ dropped }) => dropped);
     if (found.length === slots && (dropRequested || !isDropped)) return found;
     if ((await jobs.endedAmong([_id])).has(_id)) return null;
     throw new StaleRead(
-      `${found.length} slots have acknowledged job ${_id}${isDropped ? ', some a drop' : ''}`,
+      `found acks of ${found.length} slots for job ${_id}${isDropped ? ', including a drop' : ''}`,
     );
   }
 
-  /** Distinct pairs by file over all slots: at once, or page by page where there are pages. */
+  /** Distinct pairs by file over all slots: page by page if the files are paged, otherwise in one go. */
   async function* pagesOfPairs(
     acked: AckDocument[],
     step: DispatchStep,
@@ -131,19 +131,19 @@ export function createEndJobs(deps: Dependencies) {
   }
 
   return {
-    /** Everything but the end itself: may be done before earlier jobs have ended. Null: it has ended already. */
+    /** Everything that may happen before earlier jobs of the lane have ended. Null: the job has already ended. */
     async conclude(job: JobDocument, step: DispatchStep): Promise<Ending | null> {
       const acked = await step.read('read the acks', () => allAcks(job));
       if (!acked) return null;
       const listing = job.listing!;
       for await (const pairs of pagesOfPairs(acked, step))
         await step('duplicates', () => files.recordDistinctPairs({ listing, pairs }));
-      // Nothing of it counts, so no file of it is loaded, whatever was decided of the file itself and merged before a clear.
+      // Nothing of the job counts, so all of its files fail, whatever was decided about them or merged before a clear.
       const wholeFailure = job.errors?.find(({ file }) => file === undefined);
       const isNothing = wholeFailure !== undefined && job.verdict!.passed.length === 0;
       const drop = job.dropRequested && !isNothing ? describeDrop(job, acked) : undefined;
       const errors = drop ? [...(job.errors ?? []), drop.error] : job.errors;
-      // So that they are loaded again when they are submitted again.
+      // Mark its files as failed, so that submitting them again loads them.
       const failure = isNothing ? wholeFailure : drop?.isIncomplete && drop.error;
       if (job.listing && failure) {
         const { code, message } = failure;
@@ -160,7 +160,7 @@ export function createEndJobs(deps: Dependencies) {
           attributes: pairsByAttribute(acked),
           audiences: erased,
         };
-        // The list is read for it.
+        // Before the list is removed: the receipt needs it.
         await step('receipt', () => deps.issueReceipt({ ...job, errors }, removed));
         const { identifiers } = job;
         if (identifiers !== undefined) await step('forget-list', () => identifierLists.remove(identifiers));
@@ -181,7 +181,7 @@ export function createEndJobs(deps: Dependencies) {
       return { job, outcome, attributePairs: pairsByAttribute(acked), erased };
     },
 
-    /** Those of a lane in their order. */
+    /** Jobs of a lane must be in order. */
     async end(endings: Ending[], step: DispatchStep): Promise<JobDocument[]> {
       const changes = endings.flatMap(changeOf);
       const loaded = endings
@@ -195,7 +195,7 @@ export function createEndJobs(deps: Dependencies) {
       const ended = await step('end', () => jobs.end(endings.map(({ job, outcome }) => ({ job, outcome }))));
       const dropped = ended.find(({ phase }) => phase !== 'ended');
       if (dropped) throw new Error(`job ${dropped._id} was dropped meanwhile`);
-      // Nothing asks for these again; should the process die first, the sweep finds them.
+      // No longer needed. If the process dies first, the sweep removes them.
       forgetSoon(
         ended.map(({ _id }) => _id),
         step,
@@ -222,7 +222,7 @@ function pairsByAttribute(acked: AckDocument[]): Map<number, number> {
   return byAttribute;
 }
 
-/** What the job changed in attributes, if anything. */
+/** The job's changes to attributes, if any. */
 function changeOf({ job, outcome, attributePairs }: Ending): AttributeChange[] {
   const { _id, partner, kind, createdAt } = job;
   const isImport = kind === 'import';
@@ -247,7 +247,7 @@ function suppressedByFile(acked: AckDocument[]): Map<number, number> {
   return byFile;
 }
 
-/** What was removed from each audience, over all slots. */
+/** Removals by audience, over all slots. */
 function erasedFrom(acked: AckDocument[]): ErasedFrom[] {
   const byAudience = new Map<string, ErasedFrom>();
   for (const { audiences } of acked)

@@ -1,4 +1,4 @@
-/** A receipt of a privacy request: what was removed, where and when, and what remains until when; signed, and without identifiers. */
+/** Signed receipt of a privacy request: what was removed, where and when, and what remains until when. Contains no identifiers. */
 import { createHash } from 'node:crypto';
 import { SignJWT } from 'jose';
 import type { Config } from '../../../../schemas/config.ts';
@@ -8,10 +8,9 @@ import { secretsOf } from '../../../runtime/seal.ts';
 import { SIGNING_ALGORITHM } from '../../../stores/signing-keys.ts';
 import type { Stores } from '../../../stores/stores.ts';
 
-/** What a request has removed. */
 export interface Removed {
   found: number;
-  /** By attribute: devices that had it. */
+  /** Devices by attribute. */
   attributes: ReadonlyMap<number, number>;
   audiences: Iterable<{ audience: number; devices: number }>;
 }
@@ -31,7 +30,7 @@ type Dependencies = Pick<Stores, 'receipts' | 'signingKeys' | 'identifierLists'>
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const RECEIPT_TYPE = 'privacy-receipt+jwt';
-/** More are named by one digest only. */
+/** More identifiers are represented by a single digest. */
 const NAMED_DIGESTS = 100;
 const NOT_COVERED = ['files in storage', 'copies made from reports, exports and events'];
 
@@ -39,15 +38,15 @@ export function createIssueReceipt(deps: Dependencies) {
   const { receipts, signingKeys, identifierLists } = deps;
   const secrets = secretsOf(deps);
 
-  /** Of identifiers that came with the request: their digests, and one over all of them, in their order. */
+  /** Identifiers in the request: their digests, and one digest over all of them in order. */
   async function subjectsOf({ identifiers, filePath }: JobDocument) {
     if (identifiers === undefined) return { file_path: filePath };
     const digests = new Set<string>();
     for await (const lines of identifierLists.read(identifiers, secrets)) {
       const devices = Buffer.from(lines.toString('latin1').replaceAll(/[-\n]/g, ''), 'hex');
-      const some = Buffer.from(digestsOf(devices));
-      for (let at = 0; at < some.length; at += DIGEST_BYTES)
-        digests.add(some.toString('base64', at, at + DIGEST_BYTES));
+      const packed = Buffer.from(digestsOf(devices));
+      for (let at = 0; at < packed.length; at += DIGEST_BYTES)
+        digests.add(packed.toString('base64', at, at + DIGEST_BYTES));
     }
     const sorted = [...digests].sort();
     return {

@@ -1,6 +1,6 @@
 /**
- * The first half of a job: list → load → prepare. Nothing is decided before every slot has voted that it holds the whole job. What fails
- * repeatedly here ends the job.
+ * The first half of a job: list → load → prepare. A job is decided only after every slot has voted that it holds the whole job. A repeated
+ * failure here fails the job.
  */
 import { Binary } from 'mongodb';
 import { jobFailureCodes } from '../../../../schemas/codes.ts';
@@ -35,17 +35,17 @@ export interface PrepareJobDependencies
 }
 
 const inOrder = (judged: JudgedFile[] | null) => judged?.sort((a, b) => a.number - b.number);
-/** What each slot gets of the files that passed. */
+/** Totals by slot of the files that passed. */
 function totalsOf(judged: JudgedFile[]): SlotTotal[] {
   const totals = noTotals();
   for (const { failure, slots } of judged) if (!failure && slots) addPacked(totals, slots);
   return totals;
 }
-/** Why so much cannot be merged. */
+/** The error of a job that exceeds the limit of a slot. */
 function excessOf(totals: SlotTotal[]): JobError | undefined {
   if (totals.every(({ pairs }) => pairs <= MAX_PAIRS_A_SLOT)) return undefined;
   const all = totals.reduce((sum, { pairs }) => sum + pairs, 0);
-  const message = `The files hold ${all} pairs of device and key; one job may load about ${totals.length * MAX_PAIRS_A_SLOT}. Load them with several jobs.`;
+  const message = `The files hold ${all} pairs of device and key; the limit of one job is about ${totals.length * MAX_PAIRS_A_SLOT}. Split the files into several jobs.`;
   return { code: 'too_many_rows', message };
 }
 
@@ -54,7 +54,7 @@ export type PrepareJob = ReturnType<typeof createPrepareJob>;
 export function createPrepareJob(deps: PrepareJobDependencies) {
   const { jobs, files } = deps;
 
-  /** Lists the files, unless an earlier dispatcher did. Returns the decision early if there is nothing to load. */
+  /** Lists the files, unless a previous dispatcher has. Returns early with the decision if there is nothing to load. */
   async function list(
     job: JobDocument,
     { step, earlierLoad }: OwnTurns,
@@ -71,7 +71,7 @@ export function createPrepareJob(deps: PrepareJobDependencies) {
     return listed;
   }
 
-  /** Loads the files, and again if devices were lost, until every slot votes that it holds what the ledger counts. */
+  /** Loads the files, repeatedly if slots miss devices, until every slot votes that it holds what the ledger counts. */
   async function load(job: JobDocument, first: FileDocument[] | null, turns: Turns): Promise<Decision> {
     const { step } = turns;
     const attempt = job.attempt ?? 0;
@@ -117,12 +117,12 @@ export function createPrepareJob(deps: PrepareJobDependencies) {
     const outcome = await turns.readAhead.use(job._id, current.bytes ?? 0, () =>
       load(current, listed.first ?? null, turns),
     );
-    // Before its end is published.
+    // `running` must be published before the end of the job.
     await announced;
     return { job: current, outcome };
   }
 
-  /** What is to be decided of the job. One that the service fails to process repeatedly ends with an error, and the queue continues. */
+  /** Prepares the decision. If preparing fails repeatedly, the job ends with an error and its lane continues. */
   return async (job: JobDocument, turns: OwnTurns): Promise<ReadyJob> => {
     const { step } = turns;
     const failures = countFailures();
@@ -150,7 +150,7 @@ export function createPrepareJob(deps: PrepareJobDependencies) {
   };
 }
 
-/** The decision about a job that the service has failed at. */
+/** The decision for a job that the service failed to process. */
 export function internalError({ attempt }: JobDocument, reason: string): Decision {
   const problem: JobError = { code: 'internal_error', message: jobFailureCodes.internal_error };
   return { ...nothing(attempt, [problem]), internalReason: `dispatch: ${reason}` };

@@ -1,9 +1,9 @@
 /**
- * Removes history: ended jobs with their files after some days, and rejected rows, usually sooner. Jobs end in the order of their
- * numbers, so what is old enough stands in front, and a number says how far the removal is. A load stays for as long as its audience
- * has what it loaded: its files say what an append ignores. The newest job always stays: the next one is numbered after it.
+ * Retention: removes ended jobs and their files after some days, and rejected rows, usually sooner. Goes by job number, and a watermark
+ * records the progress. A load stays as long as its audience has its devices, because its files tell an append what to skip. The newest
+ * job always stays, because the next one is numbered after it.
  *
- * Any step can be taken again: a job goes last, after all that belongs to it.
+ * Every step is idempotent: a job is removed last, after everything that belongs to it.
  */
 
 import type { Logger } from '../../../runtime/log.ts';
@@ -25,7 +25,7 @@ const AT_ONCE = 500;
 export function createExpireJobs(deps: Dependencies) {
   const { log, jobs, audiences, rejects, counters } = deps;
 
-  /** Those that no living generation of an audience needs. */
+  /** Jobs that no current generation of an audience needs. */
   async function removable(ended: EndedJob[]): Promise<EndedJob[]> {
     const loads = ended.filter(({ audience, phase }) => audience !== null && phase === 'ended');
     const generations = await audiences.generationsOf(loads.map(({ audience }) => audience!));
@@ -53,7 +53,7 @@ export function createExpireJobs(deps: Dependencies) {
       after = ended.at(-1)!._id;
       await counters.raise(new Map([[name, after]]));
       log.info({ up_to_job: after }, `removed expired ${what}`);
-      // As long again for the jobs that wait.
+      // Take at most half of the time.
       await step.pause(performance.now() - began);
     }
   }

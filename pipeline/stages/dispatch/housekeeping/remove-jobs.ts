@@ -1,4 +1,4 @@
-/** Removes finished jobs and all that belongs to them, the jobs last: until then they are found, and removed again. */
+/** Removes ended jobs and everything that belongs to them. The jobs go last, so that an interrupted removal is repeated. */
 import type { EndedJob } from '../../../stores/jobs/jobs.ts';
 import type { Stores } from '../../../stores/stores.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Clears away what can no longer be seen: what cleared audiences held, and what a lost race or a crash left behind. Orphaned pages are
- * looked for apart from the rest: among all pages there are, which takes long.
+ * Garbage collection: data of cleared audiences, and leftovers of lost races and crashes. Orphaned pages have their own sweep, because it
+ * scans all pages.
  */
 import { type AudienceDocument, spaces } from '../../../../schemas/documents.ts';
 import type { Logger } from '../../../runtime/log.ts';
@@ -11,7 +11,7 @@ import type { DispatchStep } from '../steps.ts';
 import type { RemoveJobs } from './remove-jobs.ts';
 
 const SWEEP_AGAIN_MS = 15 * 60_000;
-/** Well above the differences between clocks: what is written carries the time of its writer. */
+/** Far above any clock skew: a page carries its writer's time. */
 const ORPHAN_AGE_MS = 6 * 3_600_000;
 const LOADS_AT_ONCE = 500;
 
@@ -39,8 +39,8 @@ export function createSweep(deps: Dependencies) {
   const { log, sets, jobs, audiences, compositions, compositionRows, eventValues, counters } = deps;
 
   /**
-   * Only when no job of an earlier generation is left that could still write; and for a while afterwards again and again: a process
-   * that was frozen before its write makes it when it wakes up, and finds nothing there that would refuse it.
+   * Runs when no job of an earlier generation is left that could still write, and is repeated for a while: a zombie that wakes up later
+   * still makes its write, and nothing would refuse it.
    */
   async function sweepAudience(audience: AudienceDocument, { signal }: DispatchStep): Promise<void> {
     const { _id, generation } = audience;
@@ -57,7 +57,7 @@ export function createSweep(deps: Dependencies) {
     await audiences.markSwept(audience, SWEEP_AGAIN_MS);
   }
 
-  /** Loads that had expired before the clear, and stayed only for what they had loaded. */
+  /** Removes loads that expired before the clear and were kept only for their devices. */
   async function removeLoads({ _id, generation }: AudienceDocument, signal: AbortSignal): Promise<void> {
     const [upTo = 0] = await counters.highest([removedUpTo.jobs]);
     for (;;) {
@@ -68,7 +68,7 @@ export function createSweep(deps: Dependencies) {
     }
   }
 
-  /** What fails for one audience is tried again next time, and is no reason to leave the others. */
+  /** A failure for one audience does not stop the others; it is retried next time. */
   async function sweepCleared(step: DispatchStep): Promise<void> {
     for await (const audience of audiences.toSweep()) {
       step.signal.throwIfAborted();
@@ -76,13 +76,13 @@ export function createSweep(deps: Dependencies) {
         step.signal.throwIfAborted();
         log.warn(
           { err: error, audience: audience._id },
-          'could not sweep a cleared audience: trying again later',
+          'sweeping a cleared audience failed: it is retried later',
         );
       });
     }
   }
 
-  /** What a dispatcher that died could not clear, and what a late validate or sink wrote after the end. */
+  /** Removes what a crashed dispatcher left, and what a late validate or sink wrote after the end of a job. */
   async function sweepEnded(): Promise<void> {
     const { first } = await jobs.extent();
     const stores = [deps.ledger, deps.acks, deps.votes, deps.spills, deps.verdicts];

@@ -1,4 +1,4 @@
-/** Finds the objects that a path names, and says what is wrong with what was found. */
+/** Finds the objects of a path, and the problems that prevent loading them. */
 import { jobFailureCodes } from '../../../../schemas/codes.ts';
 import type { JobDocument, JobError } from '../../../../schemas/job-documents.ts';
 import { type ObjectPage, type ObjectStore, StoreFailure } from '../../../sources/object-store.ts';
@@ -6,9 +6,9 @@ import { type ObjectPage, type ObjectStore, StoreFailure } from '../../../source
 export type SourceOf = (job: JobDocument) => Promise<{ store: ObjectStore; bucket: string; key: string }>;
 
 interface FoundPage extends ObjectPage {
-  /** The path is the name of the object. */
+  /** The path is an object's full key. */
   isExact: boolean;
-  /** If the path is a prefix that does not end in a slash: what begins so, up to the next slash. */
+  /** For a prefix without a trailing slash: matching names, up to the next slash. */
   prefixMatches: string[];
 }
 
@@ -17,7 +17,7 @@ export const problem = (
   message: string = jobFailureCodes[code],
 ): JobError => ({ code, message });
 
-/** The object itself, or everything that begins so, from where the stored pages end. */
+/** The object itself, or all objects with the prefix, starting after the stored pages. */
 export async function* findObjects(
   sourceOf: SourceOf,
   job: JobDocument,
@@ -36,7 +36,7 @@ export async function* findObjects(
       };
 }
 
-/** In the form of the submitted path: `day` may match `day/`, `day2/` and `day.csv`. */
+/** Matches in the form of the submitted path: `day` may match `day/`, `day2/` and `day.csv`. */
 function matchesOf(filePath: string, key: string, { objects }: ObjectPage): string[] {
   const nameOf = ({ key: full }: { key: string }) => {
     const slash = full.indexOf('/', key.length);
@@ -51,7 +51,7 @@ export const withMatches = (known: string[], { prefixMatches }: FoundPage): stri
 
 const MAX_FILES = 1_000_000;
 
-/** Why the job cannot be loaded, by what was found of it so far. */
+/** Why the job cannot be loaded, judged by the objects found so far. */
 export function problemOf(
   job: Pick<JobDocument, 'kind' | 'compressed' | 'filePath'>,
   found: number,
@@ -64,11 +64,11 @@ export function problemOf(
   return isGuess && found > 0 ? problem('compressed_required') : undefined;
 }
 
-/** What an error of the storage means for a job that looks for its files. */
+/** Maps a storage failure during listing to a job error. */
 export function problemOfStore(error: unknown): JobError {
   if (!(error instanceof StoreFailure)) throw error;
   const { code, message } = error;
   if (code === 'missing' || code === 'changed') return problem('no_files', message);
-  // A listing comes whole within its time, or not at all: only files are too slow.
+  // `storage_too_slow` applies to reading files: a listing either completes in time or counts as unavailable.
   return problem(code === 'storage_too_slow' ? 'storage_unavailable' : code, message);
 }

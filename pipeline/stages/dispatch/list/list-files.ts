@@ -1,6 +1,6 @@
 /**
- * Finds a job's files and freezes the list: what is read later is exactly what was there now. A list of one page, as most are, is
- * stored at once. A longer one is stored page by page, and a successor goes on behind the last page.
+ * Finds a job's files and freezes the list, so that exactly these objects are read later. A list of one page, the usual case, is stored in
+ * one write. A longer list is stored page by page, and a new dispatcher resumes after the last page.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -35,22 +35,22 @@ interface ListDependencies {
   sourceOf: SourceOf;
   /** Why the job is cancelled, if it is. */
   cancellationOf(job: JobDocument): Promise<FileFailure | undefined>;
-  /** Why the partner may not load a job with so many bytes. */
+  /** Daily quotas. */
   quotas: Pick<QuotaHold, 'admit'>;
   maxFiles?: number;
   batchBytes: number;
-  /** How many files may be in flight: those that are published at once begin as running. */
+  /** Maximum files in flight: the files published first are stored as running. */
   fileWindow: number;
 }
 
-/** The job as it is now; with the files to publish first, unless another dispatcher has taken it further or it was withdrawn. */
+/** The current job, with the files to publish first, unless another dispatcher has advanced it or it was withdrawn. */
 export interface Listed {
   job: JobDocument;
   first?: FileDocument[];
   problem?: JobError;
 }
 
-/** Nothing is listed yet. */
+/** The start of a listing. */
 const newListing = (job: number): PartialListing => ({
   listing: `${job}-${randomBytes(9).toString('base64url')}`,
   after: '',
@@ -63,7 +63,7 @@ const newListing = (job: number): PartialListing => ({
 export function createListFiles(deps: ListDependencies) {
   const { files, jobs } = deps;
 
-  /** Without those that the audience has loaded. */
+  /** Skips objects that the audience has already loaded. */
   async function selectNew(job: JobDocument, objects: ListedObject[]): Promise<ListedObject[]> {
     if (job.kind !== 'audience' || objects.length === 0) return objects;
     const identities = objects.map(({ key, etag }) => identityOf(key, etag));
@@ -113,8 +113,8 @@ export function createListFiles(deps: ListDependencies) {
   }
 
   /**
-   * Each step is retried by itself, under the same listing: retried as a whole, they would leave the first list behind. The signal
-   * ends the wait for the storage only: what is begun in MongoDB is finished.
+   * Each step is retried separately, under the same listing id: retrying the whole sequence would leave the first list behind. The signal
+   * aborts only the wait for storage; writes to MongoDB are finished.
    */
   async function list(job: JobDocument, step: DispatchStep, signal: AbortSignal): Promise<Listed> {
     const since = new Date();
@@ -124,7 +124,7 @@ export function createListFiles(deps: ListDependencies) {
       const found = listed.found + page.objects.length;
       const reason = problemOf(job, found, page, deps.maxFiles);
       if (reason) return { job, problem: reason };
-      const objects = await step.read('see what is loaded', () => selectNew(job, page.objects));
+      const objects = await step.read('find loaded files', () => selectNew(job, page.objects));
       const { listing, files: before } = listed;
       const documents = objects.map((object, i) => documentOf(job, listing, before + i, object));
       listed = {
@@ -136,7 +136,7 @@ export function createListFiles(deps: ListDependencies) {
         prefixMatches: withMatches(listed.prefixMatches, page),
       };
       const { bytes } = listed;
-      const refused = await step.read('see what is left of the quota', () => deps.quotas.admit(job, bytes));
+      const refused = await step.read('check the quota', () => deps.quotas.admit(job, bytes));
       if (refused) return { job, problem: refused };
       if (page.isLast && !stored) {
         const first = takeThatFit(documents, deps.fileWindow);
@@ -152,17 +152,17 @@ export function createListFiles(deps: ListDependencies) {
     return freeze(job, listed, [], step, since);
   }
 
-  /** The page is stored already: by a previous dispatcher that still runs, or by our own write whose response was lost. */
+  /** The page was already stored: by a previous dispatcher that still runs, or by our own write whose response was lost. */
   async function resume(
     { _id }: JobDocument,
     known: PartialListing | undefined,
     step: DispatchStep,
     signal: AbortSignal,
   ): Promise<Listed> {
-    const current = await step.read('see how far the files are listed', async () => {
+    const current = await step.read('read the stored listing', async () => {
       const job = await jobs.find(_id);
       if (job && (job.phase !== 'accepted' || job.listed?.after !== known?.after)) return job;
-      throw new StaleRead(`job ${_id} is not seen to be listed further`);
+      throw new StaleRead(`the stored listing of job ${_id} is not visible yet`);
     });
     return current.phase === 'accepted' ? list(current, step, signal) : { job: current };
   }

@@ -1,4 +1,4 @@
-/** Decides files whose batches the ledger has completely, for all loading jobs in one write. */
+/** Decides files whose ledger is complete, in one write for all loading jobs. */
 
 import type { DecidedFile, FileStore } from '../../../stores/files.ts';
 import { type KeyHints, withHint } from '../../../stores/key-hints.ts';
@@ -16,10 +16,10 @@ export function createDecideFiles(
   { files, keyHints, maxInvalidShare }: DecideDependencies,
   step: DispatchStep,
 ) {
-  /** Looked up once for each job, however many files fail. */
+  /** Looked up once per job, however many files fail. */
   const hints = new WeakMap<LoadingJob, string | undefined>();
 
-  /** Says so if a file failed because its keys are of the other type. */
+  /** Adds a hint if a file failed because its keys are of the other type. */
   async function explain(entry: LoadingJob, file: DecidedFile): Promise<DecidedFile> {
     if (file.failure?.code !== 'too_many_invalid' || !file.rejected.unknown_key) return file;
     if (!hints.has(entry))
@@ -41,7 +41,7 @@ export function createDecideFiles(
     entry.decided?.push({ ...file, path: entry.paths.get(file.number)!, slots: tally.slots });
   }
 
-  /** Of the files of which something new is known. Gives the jobs of which something was decided. */
+  /** `touched`: files with new ledger entries. Returns the jobs with newly decided files. */
   return async (touched: Map<LoadingJob, Set<number>>): Promise<Set<LoadingJob>> => {
     const decided: { entry: LoadingJob; file: DecidedFile }[] = [];
     for (const [entry, numbers] of touched)
@@ -52,7 +52,7 @@ export function createDecideFiles(
         if (file) decided.push({ entry, file: grown > 0 ? { ...file, grown } : file });
       }
     if (decided.length === 0) return new Set();
-    for (const one of decided) one.file = await explain(one.entry, one.file);
+    for (const decision of decided) decision.file = await explain(decision.entry, decision.file);
     const documents = decided.map(({ entry, file }) => ({
       ...file,
       listing: entry.job.listing!,

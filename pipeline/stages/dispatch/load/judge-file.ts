@@ -1,4 +1,4 @@
-/** Decides on a file from what the ledger says of it. Null while the ledger does not say enough. */
+/** Decides a file by its ledger entries. Null while the ledger is incomplete. */
 import type { FileFailure } from '../../../../schemas/job-documents.ts';
 import { OTHER_EVENTS } from '../../../formats/parse-rows.ts';
 import type { DecidedFile } from '../../../stores/files.ts';
@@ -6,7 +6,7 @@ import type { FileTally } from './tally-files.ts';
 
 export function judgeFile(number: number, tally: FileTally, maxInvalidShare: number): DecidedFile | null {
   if (tally.failed && tally.failed.batch < tally.joined) {
-    // The earliest failure counts, and everything before it has been seen: the verdict is the same however often it is made.
+    // Deterministic: the earliest failure counts, and all batches before it are recorded.
     return failed(number, tally.failed.failure);
   }
   if (tally.lastBatch < 0 || tally.joined <= tally.lastBatch) return null;
@@ -28,7 +28,7 @@ export function judgeFile(number: number, tally: FileTally, maxInvalidShare: num
   }
   const invalid = rejected - (tally.rejected.opted_out ?? 0);
   if (invalid > tally.rows * maxInvalidShare) {
-    const message = `${format(invalid)} of ${format(tally.rows)} rows are invalid (${mainReasons(tally.rejected)}); at most ${format(maxInvalidShare * 100)}% may be. See the rejected rows.`;
+    const message = `${format(invalid)} of ${format(tally.rows)} rows are invalid (${mainReasons(tally.rejected)}); the limit is ${format(maxInvalidShare * 100)}%. See the rejected rows.`;
     return { ...counts, failure: { code: 'too_many_invalid', message, count: invalid } };
   }
   return { ...counts, ...eventsOf(tally), ...duplicatesOf(tally), failure: null };
@@ -37,7 +37,7 @@ export function judgeFile(number: number, tally: FileTally, maxInvalidShare: num
 const MAX_REASONS = 3;
 const { format } = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 
-/** The most frequent ones first. An opted-out device does not count against the file. */
+/** Most frequent first. Opted-out devices do not count as invalid. */
 function mainReasons(rejected: FileTally['rejected']): string {
   const { opted_out: _, ...invalid } = rejected;
   const reasons = Object.entries(invalid).filter(([, count]) => count > 0);
@@ -54,14 +54,14 @@ function eventsOf(tally: FileTally): Pick<DecidedFile, 'events' | 'eventsCollaps
   return { events: events.sort((a, b) => (a.event < b.event ? -1 : 1)) };
 }
 
-/** A file of one batch has no duplicates but those within the batch. Of others, only the sinks know; and they, of none without a pair. */
+/** Duplicates across batches are known only to the sinks. Here they are known for a file of one batch, or one without pairs. */
 function duplicatesOf({ lastBatch, hasTooManyEvents, pairsRead, pairs }: FileTally) {
   if (pairsRead === 0) return { duplicates: 0 };
   const isKnown = lastBatch === 0 && !hasTooManyEvents;
   return isKnown ? { duplicates: pairsRead - pairs } : {};
 }
 
-/** A file that failed before its end says nothing of its rows: how many were read by then is chance. */
+/** No row counts for a file that failed before its end: how many were read is arbitrary. */
 function failed(number: number, failure: FileFailure): DecidedFile {
   return { number, rows: 0, accepted: 0, pairsRead: 0, rejected: {}, failure };
 }

@@ -1,4 +1,4 @@
-/** Loads the files of jobs: publishes them to split (publish-files.ts) and decides each when the ledger has all of it (decide-files.ts). */
+/** Loads the files of jobs: publishes them to split (publish-files.ts) and decides each when its ledger is complete (decide-files.ts). */
 import type { FileDocument, FileFailure, JobDocument } from '../../../../schemas/job-documents.ts';
 import type { JobStore } from '../../../stores/jobs/jobs.ts';
 import type { LedgerStore } from '../../../stores/ledger.ts';
@@ -21,7 +21,7 @@ export interface LoadDependencies extends PublishDependencies, DecideDependencie
   ledger: LedgerStore;
   quotas: Pick<QuotaHold, 'grow'>;
   readAhead: Pick<ReadAhead, 'grow' | 'mustWait'>;
-  /** Why some of the jobs are cancelled. */
+  /** The cancelled ones of these jobs, and why. */
   cancelledAmong(jobs: JobDocument[]): Promise<Map<number, FileFailure>>;
 }
 
@@ -60,7 +60,7 @@ export function createFileLoader(deps: LoadDependencies, step: DispatchStep, wak
   const isRead = ({ inFlight, nextFile, job }: LoadingJob) =>
     inFlight.size === 0 && nextFile >= job.fileCount;
 
-  /** Compressed files show what they come to while they are read. What was decided is no longer refused. */
+  /** Charges the growth of compressed files, seen while reading, to the quota. A decided job is no longer refused. */
   async function countGrowth(entry: LoadingJob): Promise<void> {
     const { job, counted } = entry;
     const bytes = unpackedBytes(entry);
@@ -69,15 +69,18 @@ export function createFileLoader(deps: LoadDependencies, step: DispatchStep, wak
     if (bytes === counted.bytes || (!isRead(entry) && now - counted.at < REPORT_MS)) return;
     entry.counted = { bytes, at: now };
     if (job.phase === 'listed')
-      entry.refused = await step.read('see what is left of the quota', () => deps.quotas.grow(job, bytes));
+      entry.refused = await step.read('check the quota', () => deps.quotas.grow(job, bytes));
   }
 
-  /** A job that has outgrown the room to read ahead waits, in the middle of its files. True if it goes on again. */
+  /** Puts a job that exceeds the read-ahead limit on hold, even in the middle of a file. True if it was released. */
   async function holdOrRelease(entry: LoadingJob): Promise<boolean> {
     const mustWait = deps.readAhead.mustWait(entry.job._id);
     if (mustWait === entry.isHeld) return false;
     await step('progress', () => jobs.hold(entry.job._id, mustWait));
-    deps.log.info({ job: entry.job._id }, mustWait ? 'on hold: too much is read ahead' : 'reading on');
+    deps.log.info(
+      { job: entry.job._id },
+      mustWait ? 'on hold: read-ahead limit exceeded' : 'released from hold',
+    );
     entry.isHeld = mustWait;
     entry.progress.at = performance.now();
     return !mustWait;
@@ -96,13 +99,13 @@ export function createFileLoader(deps: LoadDependencies, step: DispatchStep, wak
       const entry = loading.get(id);
       if (!entry) continue;
       loading.delete(id);
-      // Not awaited: they may be millions, and other jobs are loading.
+      // Not awaited: there may be millions of files, and other jobs are loading.
       step('cancel', () => files.cancelUndecided(entry.job.listing!, failure)).then(entry.done, entry.fail);
     }
     return cancelled.size > 0;
   }
 
-  /** Counts what the ledger has got since the last look. Gives the files that it concerns. */
+  /** Counts new ledger entries. Returns the files they belong to. */
   async function readLedger(): Promise<Map<LoadingJob, Set<number>>> {
     const touched = new Map<LoadingJob, Set<number>>();
     const wanted = [...loading.values()].map(({ job, attempt, inFlight }) => {
@@ -124,11 +127,11 @@ export function createFileLoader(deps: LoadDependencies, step: DispatchStep, wak
   }
 
   return {
-    /** Resolves when every file of the job is decided, or the job refused. `first` are the files of a job just listed. */
+    /** Resolves when every file of the job is decided, or the job is refused. `first`: the files of a job just listed. */
     async load(job: JobDocument, first: FileDocument[] | null): Promise<LoadedFiles> {
       const before = first
         ? { files: 0, rows: 0, bytes: 0, grown: 0 }
-        : await step.read('see what is decided', () => files.decidedOf(job.listing!, job.attempt ?? 0));
+        : await step.read('read decided files', () => files.decidedOf(job.listing!, job.attempt ?? 0));
       return new Promise((resolve, reject) => {
         const entry = createLoadingJob(job, { first, before, patienceMs: deps.stallMs, resolve, reject });
         begin(entry, first).catch(reject);

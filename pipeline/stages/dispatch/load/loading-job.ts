@@ -1,12 +1,12 @@
-/** A job whose files are being loaded, as far as this term has come with it. */
+/** A job whose files are being loaded, and its progress in this term. */
 import type { FileDocument, JobDocument, JobError } from '../../../../schemas/job-documents.ts';
 import type { DecidedFile } from '../../../stores/files.ts';
 import type { FileTally } from './tally-files.ts';
 
-/** What a job's outcome is added up from. */
+/** The outcome of a job is the sum of these. */
 export type JudgedFile = DecidedFile & {
   path: string;
-  /** What each slot gets of the file, if this term has seen all of it (tally-files.ts). */
+  /** What each slot gets of the file, if this term has counted all of it (tally-files.ts). */
   slots?: Uint8Array | null;
 };
 
@@ -15,28 +15,28 @@ type FileInFlight = Pick<FileDocument, 'size' | 'compressed' | 'batchBytes'> & {
 export interface LoadingJob {
   job: JobDocument;
   attempt: number;
-  /** Files that are published and not decided, by number. */
+  /** Files that are published and undecided, by number. */
   inFlight: Map<number, FileInFlight>;
   nextFile: number;
   filesDone: number;
   rowsDone: number;
   bytesDone: number;
-  /** By how many bytes the decided files are larger than they are stored. */
+  /** Uncompressed minus stored bytes of the decided files. */
   grown: number;
-  /** What was last held against the quota, and when. */
+  /** The bytes last charged to the quota, and when. */
   counted: { bytes: number; at: number };
-  /** Why the job is not loaded: what its files unpack to exceeds the quota. */
+  /** Set if the uncompressed files exceed the quota: the job is not loaded. */
   refused: JobError | undefined;
-  /** There is no room to read it ahead of the oldest job of its lane. */
+  /** On hold: the read-ahead limit is exceeded and the job is not the oldest of its lane. */
   isHeld: boolean;
-  /** What the compressed files decided in this term came to: how far others are is estimated from it. */
+  /** Compressed files decided in this term: their ratio is used to estimate the progress of others. */
   unpacked: { stored: number; bytes: number };
   reported: { at: number; rows: number };
-  /** Batches that the ledger was seen to have. */
+  /** Batches counted in the ledger. */
   batchesSeen: number;
-  /** How many these were when that last changed, and how long it may stay so. */
+  /** `batchesSeen` when it last changed, and how long it may stay unchanged. */
   progress: { seen: number; at: number; patienceMs: number };
-  /** Kept for a job whose files are all published at once; otherwise MongoDB has them. */
+  /** Kept for a job whose files are all published at once; otherwise read from MongoDB. */
   decided: JudgedFile[] | null;
   paths: Map<number, string>;
   done(): void;
@@ -44,9 +44,9 @@ export interface LoadingJob {
 }
 
 export interface LoadedFiles {
-  /** What was decided, if these are all files of a job just listed; else null, and MongoDB has it. */
+  /** All files of a job just listed; otherwise null: read them from MongoDB. */
   judged: JudgedFile[] | null;
-  /** What the files came to, unpacked. */
+  /** Uncompressed bytes of the files. */
   bytes: number;
   refused?: JobError | undefined;
 }
@@ -91,11 +91,11 @@ export function createLoadingJob(job: JobDocument, start: Start): LoadingJob {
   return entry;
 }
 
-/** By how many bytes a file is larger than it is stored, as far as it is unpacked. */
+/** Uncompressed minus stored bytes of a file, so far. */
 export const growthOf = ({ size, compressed, tally }: FileInFlight): number =>
   compressed ? Math.max(0, tally.bytes - size) : 0;
 
-/** What the files of a job come to so far: as listed, and more where they have unpacked to more. */
+/** Uncompressed bytes of a job so far: the listed bytes plus the growth. */
 export function unpackedBytes({
   job,
   grown,
@@ -106,7 +106,7 @@ export function unpackedBytes({
   return bytes;
 }
 
-/** Stored bytes that have been read of a file in flight. The ledger counts unpacked ones. */
+/** Stored bytes read of a file in flight, estimated for compressed files, because the ledger counts uncompressed bytes. */
 export function bytesReadOf(
   { unpacked }: Pick<LoadingJob, 'unpacked'>,
   { size, compressed, tally }: FileInFlight,

@@ -1,6 +1,6 @@
 /**
- * Publishes the files of jobs to split, a window of each job at a time. Files that make no progress are published again: a message
- * may have been lost. Split sends only what the ledger lacks.
+ * Publishes the files of jobs to split, a window per job. Files without progress are published again, because a message may have been lost;
+ * split then sends only what the ledger lacks.
  */
 
 import { type FileDocument, type JobDocument, JobStatus } from '../../../../schemas/job-documents.ts';
@@ -19,29 +19,29 @@ export interface PublishDependencies {
   log: Logger;
   publisher: Publisher;
   files: FileStore;
-  /** How many files of a job may be in flight; of small ones, more (file-window.ts). */
+  /** Maximum files of a job in flight; more if they are small (file-window.ts). */
   fileWindow: number;
   filePartitions: number;
-  /** How long a job may make no progress before its files are published again. */
+  /** Files are published again after this long without progress. */
   stallMs: number;
 }
 
 const MAX_PATIENCE_MS = 15 * 60_000;
-/** Files that are read and published at once; a window may have room for hundreds of thousands. */
+/** Files read and published in one go; a window may have room for hundreds of thousands. */
 const MAX_AT_ONCE = 5_000;
 
 export function createPublishFiles(deps: PublishDependencies, step: DispatchStep) {
   const { files, fileWindow } = deps;
 
-  async function publish(entry: LoadingJob, some: FileDocument[]): Promise<void> {
-    const messages = some.map((file) => ({
+  async function publish(entry: LoadingJob, chosen: FileDocument[]): Promise<void> {
+    const messages = chosen.map((file) => ({
       partition: (file.job + file.number) % deps.filePartitions,
       key: `${file.job}.${file.number}`,
       value: encodeFile(entry.job, file),
       ...jobHeaders(entry.job),
     }));
     await step('publish-files', () => deps.publisher.send('files', messages));
-    for (const { number, size, compressed, batchBytes } of some) {
+    for (const { number, size, compressed, batchBytes } of chosen) {
       const tally = entry.inFlight.get(number)?.tally ?? noBatches();
       entry.inFlight.set(number, { size, compressed, batchBytes, tally });
     }
@@ -53,7 +53,7 @@ export function createPublishFiles(deps: PublishDependencies, step: DispatchStep
     return room;
   }
 
-  /** The next files, as many as have room. */
+  /** Publishes the next files that fit the window. */
   async function publishNext(entry: LoadingJob, room: number): Promise<void> {
     const listing = entry.job.listing!;
     const limit = Math.min(MAX_AT_ONCE, Math.ceil(room * SMALL_FILES_A_PLACE));
@@ -95,13 +95,13 @@ export function createPublishFiles(deps: PublishDependencies, step: DispatchStep
         return;
       }
       if (inFlight.size === 0 || now - progress.at < progress.patienceMs) return;
-      // What is merely slow is not made slower by this: the longer it takes, the rarer it is repeated.
+      // Backoff, so that a slow job is not made slower.
       entry.progress = { seen, at: now, patienceMs: Math.min(MAX_PATIENCE_MS, 2 * progress.patienceMs) };
-      deps.log.warn({ job: job._id, files: inFlight.size }, 'no progress; publishing the files again');
+      deps.log.warn({ job: job._id, files: inFlight.size }, 'no progress: publishing the files again');
       const numbers = [...inFlight.keys()].sort((a, b) => a - b);
-      for (const some of inGroups(numbers, within({ count: MAX_AT_ONCE }))) {
+      for (const group of inGroups(numbers, within({ count: MAX_AT_ONCE }))) {
         const open = await step.read('find files to publish again', () =>
-          files.undecided(job.listing!, attempt, some[0]!, some.length),
+          files.undecided(job.listing!, attempt, group[0]!, group.length),
         );
         const stalled = open.filter(({ number }) => inFlight.has(number));
         if (stalled.length > 0) await publish(entry, stalled);

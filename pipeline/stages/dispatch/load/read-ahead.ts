@@ -1,14 +1,14 @@
 /**
- * Bounds how many bytes of files are loaded ahead of the oldest unfinished job of each lane, which itself never waits. A job is admitted
- * with the size of its files as they are stored; what they come to when they are unpacked counts as it appears.
+ * Limits the bytes loaded ahead of the oldest unfinished job of each lane, which itself never waits. A job is admitted with the stored size
+ * of its files; the growth of compressed files counts as it appears.
  */
 export interface ReadAhead {
   use<T>(job: number, bytes: number, load: () => Promise<T>): Promise<T>;
-  /** The files of a job that is loaded come to so many bytes by now. */
+  /** Updates the uncompressed bytes of a loading job. */
   grow(job: number, bytes: number): void;
-  /** Whether the job is not to be read any further for now: it has outgrown what it was admitted with, and there is no room. */
+  /** Whether reading the job must pause: it has grown since it was admitted and the limit is exceeded. */
   mustWait(job: number): boolean;
-  /** Call it when a job has ended: another may be the oldest now. */
+  /** Call it when a job has ended: another may now be the oldest of its lane. */
   admit(): void;
 }
 

@@ -1,4 +1,4 @@
-/** Publishes the files of a job again, as its next attempt, because devices were lost on the way. */
+/** Publishes the files of a job again, as its next attempt, because slots miss devices. */
 import type { JobDocument } from '../../../../schemas/job-documents.ts';
 import type { Logger } from '../../../runtime/log.ts';
 import type { JobStore } from '../../../stores/jobs/jobs.ts';
@@ -10,7 +10,7 @@ interface Dependencies {
   onRepeated(): void;
 }
 
-/** If devices are lost in each of these attempts, the job fails. */
+/** If slots miss devices after this many attempts, the job fails. */
 export const MAX_ATTEMPTS = 3;
 
 export type RepeatJob = ReturnType<typeof createRepeatJob>;

@@ -1,4 +1,4 @@
-/** What the ledger says of a file so far. Batches are counted in whatever order they are seen, and each once. */
+/** Running totals of a file's ledger entries. Batches are counted in any order, each once. */
 import type { FileFailure } from '../../../../schemas/job-documents.ts';
 import { MAX_EVENTS } from '../../../formats/row-layouts.ts';
 import { SeenBatches } from '../../../formats/seen-batches.ts';
@@ -6,12 +6,12 @@ import { addPacked, packTotals, unpackTotals } from '../../../formats/slot-total
 import type { RecordedBatch } from '../../../stores/ledger.ts';
 
 export interface FileTally {
-  /** Batches 0 to joined − 1 are all counted, and some behind a gap: millions, if one of a large file was lost. */
+  /** Batches 0 to joined − 1 are counted. `behindGap`: counted batches after a gap, millions if one batch of a large file was lost. */
   joined: number;
   behindGap: SeenBatches;
-  /** Number of the last batch, or -1 while it is not there. */
+  /** Number of the last batch, -1 while unknown. */
   lastBatch: number;
-  /** The first batch seen that failed the file. */
+  /** The first batch that failed the file. */
   failed: { batch: number; failure: FileFailure } | null;
   bytes: number;
   end: number;
@@ -21,9 +21,9 @@ export interface FileTally {
   /** Distinct within each batch. */
   pairs: number;
   rejected: Record<string, number>;
-  /** What each slot gets of the file, packed (formats/slot-totals.ts); null: nothing. */
+  /** Totals by slot, packed (formats/slot-totals.ts); null: none. */
   slots: Uint8Array | null;
-  /** Rows by event, of up to MAX_EVENTS events; of the others only the number of rows is known. */
+  /** Rows by event, for up to MAX_EVENTS events; rows of other events are counted together. */
   events: Map<string, number>;
   eventRows: number;
   hasTooManyEvents: boolean;
@@ -47,7 +47,7 @@ export const noBatches = (): FileTally => ({
   hasTooManyEvents: false,
 });
 
-/** False if the batch was counted before. */
+/** False if the batch was already counted. */
 export function countBatch(tally: FileTally, entry: RecordedBatch): boolean {
   const { batch, failure, start, end } = entry;
   if (!join(tally, batch)) return false;

@@ -13,6 +13,7 @@ import type { Logger } from '../../pipeline/runtime/log.ts';
 import { deriveKey, seal, secretsOf, unseal } from '../../pipeline/runtime/seal.ts';
 import type { ConfigOf } from '../../schemas/config.ts';
 import type { IdempotencyDocument } from '../../schemas/documents.ts';
+import type { JobDocument } from '../../schemas/job-documents.ts';
 import type { KnownPartners } from '../auth/known.ts';
 import type { ApiResponse, Change, DirectChange, QueueJob } from '../http/change.ts';
 import type { Context } from '../http/context.ts';
@@ -98,12 +99,28 @@ export function createCarryOut(deps: Dependencies): (ctx: Context, change: Chang
       throw unavailable('A backend did not respond in time. Retry shortly.', cause);
     });
 
-  /** The job that an earlier try queued, or a new one. */
-  async function jobOf(ctx: Context, change: QueueJob, { mark, isFirst }: Claim): Promise<Accepted> {
+  /** The job that another try queued, or what a new one is to do. */
+  async function jobOrRequest(
+    change: QueueJob,
+    { mark, isFirst }: Claim,
+  ): Promise<{ job: JobDocument } | { request: JobRequest }> {
     const known = isFirst ? undefined : await jobs.findByToken(mark.token);
-    if (!known) return accept(deps, ctx, { ...(await change.job()), requestToken: mark.token });
+    if (known) return { job: known };
+    try {
+      return { request: await change.job() };
+    } catch (error) {
+      // A concurrent try may have queued the job, and removed what this one looked for.
+      const job = await jobs.findByToken(mark.token);
+      if (job) return { job };
+      throw error;
+    }
+  }
+
+  async function jobOf(ctx: Context, change: QueueJob, claimed: Claim): Promise<Accepted> {
+    const found = await jobOrRequest(change, claimed);
+    if ('request' in found) return accept(deps, ctx, { ...found.request, requestToken: claimed.mark.token });
     beginAccepting(ctx);
-    return { job: known, repeated: true };
+    return { job: found.job, repeated: true };
   }
 
   async function queueOnce(ctx: Context, change: QueueJob, claimed: Claim): Promise<ApiResponse> {

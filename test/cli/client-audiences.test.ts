@@ -152,7 +152,9 @@ it('a person’s request is made, waited for, listed and shown, and its receipt 
   const refused = await failure(1, ...request, 'restore');
   expect(refused).toMatchObject({ code: 'bad_identifier', message: expect.stringContaining('line 2') });
   expect(JSON.stringify(refused)).not.toContain(kept);
-  expect((await failure(2, ...request, 'restore', '--path', 'x.csv')).message).toContain('not both');
+  expect((await failure(2, ...request, 'restore', '--path', 'x.csv')).message).toContain(
+    'pass either a file',
+  );
   const failed = await failure(5, 'privacy', 'request', '--type', 'restore', '--path', 'none.csv', '--wait');
   expect(JSON.parse(failed.stdout)).toMatchObject({ status: 3, errors: [{ code: 'no_files' }] });
 });

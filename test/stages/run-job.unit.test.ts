@@ -1,6 +1,11 @@
 /** What dispatch does with a job, step by step, from accepted to ended. */
 import { expect, it } from 'vitest';
-import { MAX_PAIRS_A_SLOT, noTotals, packTotals } from '../../pipeline/formats/slot-totals.ts';
+import {
+  MAX_ANSWERED_A_SLOT,
+  MAX_PAIRS_A_SLOT,
+  noTotals,
+  packTotals,
+} from '../../pipeline/formats/slot-totals.ts';
 import { nothing } from '../../pipeline/stages/dispatch/commit/add-up-files.ts';
 import type { FileFailure, JobError } from '../../schemas/job-documents.ts';
 import { good, loading, merging, type Operator, setUp } from './run-job-scene.ts';
@@ -47,6 +52,23 @@ it('more than one job may load: it fails before anything is decided', async () =
   await more.run();
   expect(more.actions).not.toContain('vote');
   expect(more.job()).toMatchObject({ errors: [{ code: 'too_many_rows' }], verdict: { passed: [] } });
+});
+
+it('an access request for more devices than an answer holds fails before anything is decided', async () => {
+  const slots = packTotals([...noTotals(2), { pairs: MAX_ANSWERED_A_SLOT + 1, checksum: 1 }]);
+  const access = setUp({
+    judged: { ...good, slots },
+    job: { kind: 'privacy', privacy: 'access', audience: null },
+  });
+  await access.run();
+  expect(access.actions).not.toContain('vote');
+  expect(access.job()).toMatchObject({ errors: [{ code: 'too_many_rows' }], verdict: { passed: [] } });
+  const deletion = setUp({
+    judged: { ...good, slots },
+    job: { kind: 'privacy', privacy: 'delete', audience: null },
+  });
+  await deletion.run();
+  expect(deletion.job()).toMatchObject({ errors: null, verdict: { passed: [0, 0] } });
 });
 
 it('a job without files, or one that was cancelled, is decided with nothing to merge', async () => {

@@ -8,7 +8,13 @@ import type { FileDocument, FileFailure, JobDocument, JobError } from '../../../
 import type { SlotTotal } from '../../../../schemas/topics.ts';
 import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../../../engine/failures.ts';
 import { createFileRanges } from '../../../formats/file-numbers.ts';
-import { addPacked, MAX_PAIRS_A_SLOT, noTotals, packTotals } from '../../../formats/slot-totals.ts';
+import {
+  addPacked,
+  MAX_ANSWERED_A_SLOT,
+  MAX_PAIRS_A_SLOT,
+  noTotals,
+  packTotals,
+} from '../../../formats/slot-totals.ts';
 import type { Logger } from '../../../runtime/log.ts';
 import { type Decision, isUndecided } from '../../../stores/jobs/jobs.ts';
 import type { Stores } from '../../../stores/stores.ts';
@@ -42,10 +48,14 @@ function totalsOf(judged: JudgedFile[]): SlotTotal[] {
   return totals;
 }
 /** The error of a job that exceeds the limit of a slot. */
-function excessOf(totals: SlotTotal[]): JobError | undefined {
-  if (totals.every(({ pairs }) => pairs <= MAX_PAIRS_A_SLOT)) return undefined;
+function excessOf({ privacy }: JobDocument, totals: SlotTotal[]): JobError | undefined {
+  const [max, what] =
+    privacy === 'access'
+      ? [MAX_ANSWERED_A_SLOT, 'devices; the limit of one access request']
+      : [MAX_PAIRS_A_SLOT, 'pairs of device and key; the limit of one job'];
+  if (totals.every(({ pairs }) => pairs <= max)) return undefined;
   const all = totals.reduce((sum, { pairs }) => sum + pairs, 0);
-  const message = `The files hold ${all} pairs of device and key; the limit of one job is about ${totals.length * MAX_PAIRS_A_SLOT}. Split the files into several jobs.`;
+  const message = `The files hold ${all} ${what} is about ${totals.length * max}. Split the files.`;
   return { code: 'too_many_rows', message };
 }
 
@@ -89,7 +99,7 @@ export function createPrepareJob(deps: PrepareJobDependencies) {
       : await step.read('add up the slots', () =>
           deps.ledger.slotTotals({ job: job._id, attempt, isWanted }),
         );
-    const excess = excessOf(totals) ?? (await deps.limitAttributes(job, totals, step));
+    const excess = excessOf(job, totals) ?? (await deps.limitAttributes(job, totals, step));
     if (excess) return nothing(attempt, [excess]);
     const whole = { ...outcome.verdict, expected: new Binary(packTotals(totals)) };
     outcome.verdict = await step('verdict', () => deps.verdicts.keep(job._id, whole));

@@ -1,4 +1,4 @@
-/** Two APIs and two pipelines that are killed, frozen, restarted and replaced under load; in the end everything is compared. */
+/** Two APIs and two pipelines that are killed, frozen, restarted and replaced under load; the end state is compared with the oracle. */
 import { describe, it } from 'vitest';
 import { apiFrozen } from './scenarios/api-frozen.ts';
 import { apiKilled } from './scenarios/api-killed.ts';

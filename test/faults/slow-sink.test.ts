@@ -1,6 +1,6 @@
 /**
- * Rows that come faster than they are sunk: everything is validated while no sink runs, and a sink with little memory takes it up.
- * Memory stays bounded, the API answers all the time, and the counts are exact. FAULT_ROWS=50000000 makes it as many.
+ * Rows that arrive faster than the sink merges them: all are validated while no sink runs, then a sink with little memory starts.
+ * Memory stays bounded, the API responds throughout, and the counts are exact. FAULT_ROWS=50000000 sets the number of rows.
  */
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,7 +22,7 @@ const ROWS = Number(process.env.FAULT_ROWS ?? 1_500_000);
 const ROWS_A_FILE = 250_000;
 const FILES = Math.ceil(ROWS / ROWS_A_FILE);
 const SINK_MB = 8;
-/** A process of Node with our dependencies, the driver's buffers and a fetch for each partition, before it holds any device. */
+/** A Node process with our dependencies, the driver's buffers and one fetch per partition, before it holds any device. */
 const BASE_MB = 450;
 const deadlineMs = 600_000 + ROWS / 50;
 
@@ -32,7 +32,7 @@ let sink: Managed;
 let api: Managed;
 const { HEADRACE_TEST_BATCH_BYTES: _, ...settings } = faultSettings(servers(), {
   HEADRACE_SINK_MEMORY_MB: String(SINK_MB),
-  // Validate does not wait for the sink that is not there.
+  // Lets validate run ahead of the sink that is not running.
   HEADRACE_TEST_DEVICES_AHEAD_MB: '10000',
 });
 beforeAll(async () => {
@@ -58,7 +58,7 @@ it(`${ROWS.toLocaleString('en')} rows ahead of a sink with ${SINK_MB} MB`, {
   const partner = await driver.partner();
   const attribute = await driver.attribute(partner);
   const body = bigFile(ROWS_A_FILE, attribute);
-  // The same rows with other first digits: other devices, and no time lost in making them.
+  // The same rows with other first digits: other devices, without the time to generate them.
   for (let n = 0; n < FILES; n++) {
     const shifted = Buffer.from(body);
     const tag = n.toString(16).padStart(4, '0');

@@ -1,4 +1,4 @@
-/** The faults of our own processes and of the storage: each does its harm, undoes it, and says what it was. */
+/** Faults of the service's processes and of the storage. Each fault injects itself, undoes itself and logs what it did. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fault as StorageFault } from '../../sources/faulty-proxy.ts';
 import type { Managed } from '../../support/processes.ts';
@@ -8,7 +8,7 @@ import type { NamedFault, Scene } from './scene.ts';
 const { api: apiPoints, ...stages } = faultPoints;
 const pipelinePoints: FaultPoint[] = Object.values(stages).flat();
 
-/** A process that no other fault has, for as long as the work on it takes. */
+/** Reserves a process that no other fault uses while `work` runs. */
 async function withProcess(scene: Scene, part: 'api' | 'pipeline', work: (one: Managed) => Promise<void>) {
   const all = part === 'api' ? scene.service.apis : scene.service.pipelines;
   const free = all.filter(({ url, running }) => running && !scene.busy.has(url));
@@ -37,7 +37,7 @@ const killedAtPoint =
       const point = scene.random.pick(part === 'api' ? apiPoints : pipelinePoints);
       await one.stop().catch(() => one.kill());
       one.start({ FAULT_POINT: `${point}:${1 + scene.random.below(4)}:kill` });
-      // Not every point is reached at once, and some only by an audience that is cleared.
+      // Some fault points are reached late, and some only if an audience is cleared.
       await Promise.race([one.gone(), sleep(15_000)]);
       const died = !one.running;
       scene.note('armed', { part, point, died });

@@ -1,6 +1,6 @@
 /**
- * Processes that run some of the stages each, in any mix, join, stop and are killed while jobs run. SCALED_MOST=16 has up to sixteen
- * processes of each stage and takes longer.
+ * Processes that run any mix of stages join, stop and are killed while jobs run. SCALED_MOST=16 has up to sixteen processes of each
+ * stage and takes longer.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
@@ -23,7 +23,7 @@ export function stagesScaled(faults: FaultFixture, random: Random): void {
   const running = (stage: StageName) => [...processes].filter(({ stages }) => stages.includes(stage));
   const others = (stage: StageName) => stageNames.filter((name) => name !== stage);
 
-  /** A process of one stage; now and then it has others, too. */
+  /** Starts a process of one stage, sometimes with further stages. */
   async function join(stage: StageName): Promise<Process> {
     const stages = random.chance(0.2) ? [stage, ...random.some(others(stage), 1 + random.below(3))] : [stage];
     const logs = newLogFolder();
@@ -37,7 +37,7 @@ export function stagesScaled(faults: FaultFixture, random: Random): void {
     return process;
   }
 
-  /** The last of its stage is not spared: its work waits for the next. */
+  /** May stop the stage's last process: its work then waits for the next one. */
   async function leave(stage: StageName): Promise<void> {
     const one = random.pick(running(stage));
     processes.delete(one);
@@ -48,7 +48,7 @@ export function stagesScaled(faults: FaultFixture, random: Random): void {
   it('processes of any mix of stages join, stop and are killed while jobs run', {
     timeout: 2_700_000 + 300_000 * most,
   }, async () => {
-    // Processes with more stages than partitions stand by; those with all stages make way.
+    // Processes with more stages than partitions would stand by, so the processes with all stages stop.
     await Promise.all(faults.service.pipelines.map((one) => one.stop()));
     onTestFinished(async () => {
       await Promise.all([...processes].map((one) => one.kill()));

@@ -1,6 +1,6 @@
 /**
- * npm run test:upgrade -- --from <commit>: an older version of the service under load is replaced by this one, process by process, and
- * some of them go back to the older one in between. Both versions are at work at the same time. The end is compared with the oracle.
+ * npm run test:upgrade -- --from <commit>: replaces an older version of the service under load by this one, process by process, and
+ * rolls some of them back in between, so both versions run side by side. The end state is compared with the oracle.
  */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ interface Options {
   seed: number;
 }
 
-/** Requests that are answered, and jobs that end, before the next process is replaced. */
+/** Requests answered and jobs ended before the next process is replaced. */
 const REQUESTS = 10;
 const JOBS = 5;
 
@@ -55,7 +55,7 @@ async function replaceAll(
   const load = service.load({ size: 'mixed', pauseMs: 100, mostOpen: 40 });
   await goOn(service);
   for (const one of [pipeline, api]) await replace(one, 'newer');
-  // Now the older ones take over what newer ones have begun.
+  // Roll back: the older version takes over what the newer one has begun.
   for (const one of [pipeline, api]) await replace(one, 'older');
   for (const one of [api, pipeline, otherApi, otherPipeline]) await replace(one, 'newer');
   await load.stop();

@@ -1,4 +1,4 @@
-/** Runs a sequence on the service and the oracle side by side. */
+/** Runs a sequence on the service and on the oracle. */
 import { randomBytes } from 'node:crypto';
 import { EVERYONE } from '../../../schemas/job-documents.ts';
 import type { PartnerDocument } from '../../../schemas/partner-documents.ts';
@@ -14,14 +14,15 @@ export interface Run {
   jobs: number[];
 }
 
-/** Runs the sequence to its end, with partners of its own; `check` is called after each round. */
+/** Runs the sequence with its own partners and calls `check` after each round. */
 export async function runSequence(
   driver: Driver,
   rounds: Round[],
   check: (run: Run) => Promise<void>,
 ): Promise<Run> {
   const oracle = createOracle();
-  // Partners have devices in common where all jobs have one order: otherwise, what a load matches depends on when another's import ends.
+  // Partners share devices only if all jobs have one order: otherwise what a load matches depends on when another partner's import
+  // ends.
   const newTag = () => randomBytes(4).toString('hex');
   const [first, second] = [newTag(), newTag()];
   const tags = [first, driver.config.order === 'service' ? first : second] as const;
@@ -58,7 +59,7 @@ export async function runSequence(
 
   async function clear(index: 0 | 1, audience: number): Promise<void> {
     await driver.clear(partners[index], audience);
-    // How much a request finds in an audience that is being cleared is chance, too.
+    // What a privacy request finds in an audience that is being cleared depends on timing, too.
     oracle.clear(audience, [...(underWay.get(audience) ?? []), ...requests]);
   }
 

@@ -1,4 +1,4 @@
-/** A picture of one load: rows a second over time, and who took the CPU and the stages' time. Plain SVG, no library. */
+/** A chart of one load as plain SVG: rows/s over time, and CPU time by process and by stage. */
 import { count } from './format.ts';
 import type { PrefixResult } from './scenarios/one-prefix.ts';
 
@@ -12,7 +12,7 @@ const ink = '#1f2933';
 const faint = '#d5dbe1';
 const series = '#2563a8';
 const accent = '#c2410c';
-/** Text over a line stays readable. */
+/** A halo keeps text readable on top of lines. */
 const halo = 'stroke="#ffffff" stroke-width="4" paint-order="stroke"';
 
 const escaped = (raw: string) => raw.replace(/[&<>]/g, (sign) => `&#${sign.charCodeAt(0)};`);
@@ -21,7 +21,7 @@ const text = (x: number, y: number, content: string, attributes = '') =>
 const rule = (x1: number, y1: number, x2: number, y2: number, attributes: string) =>
   `<line x1="${x1}" y1="${y1}" x2="${x2}" y2="${y2}" ${attributes}/>`;
 
-/** The smallest 1, 2 or 5 times a power of ten that needs at most five steps. */
+/** The smallest 1, 2 or 5 times a power of ten that covers the maximum in at most five steps. */
 function niceStep(most: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(most, 1e-9) / 5));
   return power * [1, 2, 5, 10].find((factor) => factor * power * 5 >= most)!;

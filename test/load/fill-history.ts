@@ -1,4 +1,4 @@
-/** Ended jobs with their files, written straight into the database: the history of a service that has been running for years. */
+/** Ended jobs with their files, inserted directly into the database: the history of a service that has run for years. */
 import type { Db } from 'mongodb';
 import { segmentOf } from '../../pipeline/stores/audiences.ts';
 import { fileId } from '../../pipeline/stores/files.ts';
@@ -8,7 +8,7 @@ import { insertEnded } from '../support/end-jobs.ts';
 
 const AT_ONCE = 5_000;
 
-/** Of ten jobs, one is a deletion and two load an audience: one creates it, the next appends to it. */
+/** The kinds repeat in this order. An audience job either creates an audience or appends to the last one. */
 const kinds = ['import', 'import', 'audience', 'audience', 'import', 'delete', 'import'] as const;
 
 function endedJob(id: number, partner: string, at: Date): JobDocument {
@@ -84,7 +84,7 @@ const audienceOf = ({ _id, partner, createdAt }: JobDocument): AudienceDocument 
   updatedAt: createdAt,
 });
 
-/** Numbered after the jobs that are there, so that numbers have no gaps. Gives the last number. */
+/** Numbers continue after the existing jobs, without gaps. Returns the last number. */
 export async function fillHistory(db: Db, partner: string, count: number, at = new Date()): Promise<number> {
   const jobs = db.collection<JobDocument>(collections.jobs);
   const files = db.collection<FileDocument>(collections.files);

@@ -8,7 +8,10 @@ import { insertEnded } from '../support/end-jobs.ts';
 
 const AT_ONCE = 5_000;
 
-/** The kinds repeat in this order. An audience job either creates an audience or appends to the last one. */
+/**
+ * By the last digit of the id; all others are imports. Of two audience jobs, the first creates the audience and the second appends
+ * to it.
+ */
 const kinds = ['import', 'import', 'audience', 'audience', 'import', 'delete', 'import'] as const;
 
 function endedJob(id: number, partner: string, at: Date): JobDocument {

@@ -183,7 +183,7 @@ describe('the deep link', () => {
   it.each(refused)('%s: back to signing in (%s)', async (_, reason, make) => {
     const visitor = visit(api);
     const reply = await visitor.call('GET', `/console/segments/7?token=${await make()}`);
-    // Who has sent a genuine link, for the page that says whom to ask for another.
+    // The issuer of a genuine expired link, so that the page can say whom to ask for another.
     const from = reason === 'expired' ? '&from=[\\w-]+' : '';
     expect([reply.status, reply.headers.get('location')]).toEqual([
       303,

@@ -1,4 +1,4 @@
-/** Dry runs on the real service: what a load would say, and nothing changed. */
+/** Dry runs on the real service: they report what a load would do and change nothing. */
 import { gzipSync } from 'node:zlib';
 import { expect } from 'vitest';
 import { collections } from '../../schemas/documents.ts';
@@ -45,7 +45,7 @@ test('says what would be accepted and rejected, as the load then does', async ({
     { line: 2, truncated: true },
   ]);
   expect(said.file[1]!.examples).toMatchObject([{ line: 201, raw: `not-a-device,${attribute}` }]);
-  // Nothing has happened.
+  // Nothing has been queued.
   expect((await call('GET', IMPORT)).json).toEqual([]);
 
   const { import_log_id } = (await call('POST', IMPORT, { body })).json;

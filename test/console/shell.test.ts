@@ -1,4 +1,4 @@
-/** The pages in a real browser: the policy holds on each of them, and a deep link leaves no token behind. */
+/** The pages in a real browser: each enforces the content security policy, and a deep link leaves no token behind. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tokenOf } from '../api/console-support.ts';
 import { type Api, AUDIENCE, sharedApi, type TestPartner } from '../api/support.ts';
@@ -26,7 +26,7 @@ describe.each(['light', 'dark'] as const)('in the %s theme', (theme) => {
     const page = await browser.open({ theme });
     await page.goto(at('/docs'));
     await page.getByRole('heading', { level: 1, name: 'headrace' }).waitFor();
-    // The styles of the bundle are there: without them the page would be as wide as its longest line.
+    // The bundle's styles are loaded: without them the page would be as wide as its longest line.
     const font = await page.evaluate(() => getComputedStyle(document.body).fontFamily);
     expect(font).not.toBe('');
     await page.getByText('Queue an import').first().waitFor();

@@ -130,10 +130,10 @@ describe('expiry', () => {
   });
 
   it('--expires 90d; without it, never', async () => {
-    const made = await admin('create', '--partner', partner.id, '--expires', '90d', '--label', 'quarter');
-    expect((await call(made.api_key)('GET', IMPORT)).status).toBe(200);
-    const stored = await listed(made.api_key);
-    expect(stored).toMatchObject({ label: 'quarter', expires_at: made.expires_at });
+    const created = await admin('create', '--partner', partner.id, '--expires', '90d', '--label', 'quarter');
+    expect((await call(created.api_key)('GET', IMPORT)).status).toBe(200);
+    const stored = await listed(created.api_key);
+    expect(stored).toMatchObject({ label: 'quarter', expires_at: created.expires_at });
     expect(lifetimeOf(stored)).toBe(90 * DAY_MS);
     expect((await listed(partner.key)).expires_at).toBeNull();
     expect(await misused('create', '--partner', partner.id, '--expires', 'soon')).toContain("'--expires");
@@ -159,27 +159,27 @@ describe('rotation', () => {
     const old = await admin(
       ...['create', '--partner', partner.id, '--label', 'nightly', '--scopes', 'read', '--expires', '30d'],
     );
-    const made = await admin('rotate', '--key', old.key, '--overlap', '2h');
-    expect((await call(made.api_key)('GET', IMPORT)).status).toBe(200);
+    const created = await admin('rotate', '--key', old.key, '--overlap', '2h');
+    expect((await call(created.api_key)('GET', IMPORT)).status).toBe(200);
     expect((await call(old.api_key)('GET', IMPORT)).status).toBe(200);
-    expect(made).toMatchObject({ partner_id: partner.id, replaces: old.key });
-    const [now, before] = [await listed(made.api_key), await listed(old.api_key)];
+    expect(created).toMatchObject({ partner_id: partner.id, replaces: old.key });
+    const [now, before] = [await listed(created.api_key), await listed(old.api_key)];
     expect(now).toMatchObject({ label: 'nightly', scopes: ['read'] });
     expect(lifetimeOf(now)).toBe(30 * DAY_MS);
-    expect(before.expires_at).toBe(made.replaced_expires_at);
+    expect(before.expires_at).toBe(created.replaced_expires_at);
     expect(Date.parse(before.expires_at)).toBeLessThan(Date.parse(old.expires_at));
-    expect(await refused('rotate', '--key', old.key)).toContain(`rotated to ${made.key}`);
+    expect(await refused('rotate', '--key', old.key)).toContain(`rotated to ${created.key}`);
   });
 
   it('without an overlap the old key is refused within seconds', async () => {
     const old = await admin('create', '--partner', partner.id);
     expect((await call(old.api_key)('GET', IMPORT)).status).toBe(200);
-    const made = await admin('rotate', '--key', old.key, '--overlap', '0s', '--expires', '7d');
-    expect(lifetimeOf(await listed(made.api_key))).toBe(7 * DAY_MS);
+    const created = await admin('rotate', '--key', old.key, '--overlap', '0s', '--expires', '7d');
+    expect(lifetimeOf(await listed(created.api_key))).toBe(7 * DAY_MS);
     await waitFor(async () => (await call(old.api_key)('GET', IMPORT)).json.code === 'key_expired', {
       what: 'the old key to be refused',
     });
-    expect((await call(made.api_key)('GET', IMPORT)).status).toBe(200);
+    expect((await call(created.api_key)('GET', IMPORT)).status).toBe(200);
   });
 
   it('of a key that is unknown or revoked is refused', async () => {

@@ -291,8 +291,8 @@ describe('a client that comes back', () => {
     expect(back.events.some(({ event }) => event === 'resync')).toBe(false);
     const still = await resume(AUDIENCE, idle.lastId, by.key);
     const call = createCaller(api.service.apiUrl, by.key);
-    const made = await call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a/' } });
-    await still.until('the audience', ({ data }) => data.audience_id === made.json.audience_id);
+    const created = await call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a/' } });
+    await still.until('the audience', ({ data }) => data.audience_id === created.json.audience_id);
     expect(still.events.some(({ event }) => event === 'resync')).toBe(false);
     await Promise.all([back.close(), still.close()]);
   });

@@ -71,8 +71,8 @@ export async function startReceiver({ host = '127.0.0.1', pem }: { host?: string
     got: (path: string, count: number): Promise<Received[]> =>
       waitFor(
         () => {
-          const some = received.filter((one) => one.path === path);
-          return some.length >= count ? some : null;
+          const matching = received.filter((one) => one.path === path);
+          return matching.length >= count ? matching : null;
         },
         { what: `${count} events at ${path}` },
       ),

@@ -46,9 +46,9 @@ async function register(call: Call, url: string) {
 }
 /** A partner with a webhook at its own path. */
 async function withWebhook() {
-  const made = await newPartner();
+  const created = await newPartner();
   const path = newPath();
-  return { ...made, path, ...(await register(made.call, receiver.url + path)) };
+  return { ...created, path, ...(await register(created.call, receiver.url + path)) };
 }
 /** Ends with `no_files`. */
 const importNothing = async (call: Call): Promise<number> =>
@@ -302,9 +302,9 @@ describe('a webhook', () => {
 it('a URL is stored in its normal form, with nothing that a terminal would obey', async () => {
   const { call, id } = await withWebhook();
   const hostile = '/\u009b2J\u202e?a=\u001b]0;b';
-  const made = await call('POST', HOOKS, { body: { url: `HTTP://EXAMPLE.com${hostile}` } });
+  const created = await call('POST', HOOKS, { body: { url: `HTTP://EXAMPLE.com${hostile}` } });
   const normal = 'http://example.com/%C2%9B2J%E2%80%AE?a=%1B]0;b';
-  expect([made.status, made.json.url]).toEqual([201, normal]);
+  expect([created.status, created.json.url]).toEqual([201, normal]);
   const again = await call('POST', HOOKS, { body: { url: normal } });
   expect([again.status, again.json.code]).toEqual([409, 'webhook_exists']);
   const body = { url: `https://a.example${hostile}` };

@@ -277,8 +277,8 @@ test('webhooks show their deliveries, and send one again', async ({ service, dri
   const receiver = await startReceiver();
   try {
     receiver.answerWith(410);
-    const made = await scene.call('POST', '/v1/webhooks', { body: { url: `${receiver.url}/hook` } });
-    const { webhook_id: id } = made.json;
+    const created = await scene.call('POST', '/v1/webhooks', { body: { url: `${receiver.url}/hook` } });
+    const { webhook_id: id } = created.json;
     const audience = await scene.create('Of a webhook', 'hook.csv', file(ids(10), ''));
     await scene.loaded(audience);
     const page = await browser.open();

@@ -67,8 +67,8 @@ describe('the deep link', () => {
     const token = await tokenOf(api, partner, 'acme');
     const body = { name: 'Summer visitors', file_path: 'a' };
     const headers = { 'x-user-token': token };
-    const made = (await partner.call('POST', AUDIENCE, { body, headers })).json;
-    const path = `/console/segments/${made.default_warehouse_segment_id}`;
+    const created = (await partner.call('POST', AUDIENCE, { body, headers })).json;
+    const path = `/console/segments/${created.default_warehouse_segment_id}`;
 
     const page = await browser.open();
     const sent: string[] = [];

@@ -16,8 +16,8 @@ import { type Entry, startPlatform } from './platform-server.ts';
 
 const { DROP_ENTRIES } = process.env;
 const ENTRIES = Number(DROP_ENTRIES ?? 3_000);
-const some = ['drop:after-amendment', 'drop:before-store', 'drop:after-remove', 'drop:after-post'];
-const points = DROP_ENTRIES ? dropPoints : dropPoints.filter((point) => some.includes(point));
+const shortRound = ['drop:after-amendment', 'drop:before-store', 'drop:after-remove', 'drop:after-post'];
+const points = DROP_ENTRIES ? dropPoints : dropPoints.filter((point) => shortRound.includes(point));
 
 const test = withService({ parts: ['pipeline'] });
 let number = 0;

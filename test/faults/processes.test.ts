@@ -9,11 +9,11 @@ import { setUpFaults } from './support/fixture.ts';
 import { roundSeed } from './support/random.ts';
 
 const random = roundSeed('processes');
-const most = Number(process.env.SCALED_MOST ?? 2);
+const maxProcesses = Number(process.env.SCALED_MOST ?? 2);
 const faults = setUpFaults(random, {
   apis: 2,
   pipelines: 2,
-  more: { HEADRACE_PARTITIONS: String(Math.min(16, 2 * most)) },
+  more: { HEADRACE_PARTITIONS: String(Math.min(16, 2 * maxProcesses)) },
 });
 
 describe('an API that freezes', () => apiFrozen(faults));

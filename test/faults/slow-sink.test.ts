@@ -69,11 +69,11 @@ it(`${ROWS.toLocaleString('en')} rows ahead of a sink with ${SINK_MB} MB`, {
   api.start();
   await Promise.all([feeding.ready(), api.ready()]);
   let slowest = 0;
-  let mostFeeding = 0;
+  let peakFeedingMb = 0;
   let over = false;
   const asking = (async () => {
     while (!over) {
-      mostFeeding = Math.max(mostFeeding, residentMb(feeding));
+      peakFeedingMb = Math.max(peakFeedingMb, residentMb(feeding));
       const began = performance.now();
       const { status } = await fetch(`${api.url}/v1/marketplace/import`);
       expect(status).toBe(401);
@@ -88,11 +88,11 @@ it(`${ROWS.toLocaleString('en')} rows ahead of a sink with ${SINK_MB} MB`, {
     what: 'all rows validated, none sunk',
   });
   sink.start();
-  let most = 0;
+  let peakSinkMb = 0;
   const done = () => driver.jobs.findOne({ _id: job, phase: 'ended' });
   await waitFor(
     async () => {
-      most = Math.max(most, residentMb(sink));
+      peakSinkMb = Math.max(peakSinkMb, residentMb(sink));
       return done();
     },
     { what: 'the end of the job', progress: driver.openJobs },
@@ -102,12 +102,12 @@ it(`${ROWS.toLocaleString('en')} rows ahead of a sink with ${SINK_MB} MB`, {
   const ended = await driver.ended(job);
   const unique = await driver.sets.count(setNames.attribute(attribute));
   console.info(
-    `sink: ${Math.round(most)} MB at most, the stages before it: ${Math.round(mostFeeding)} MB; API: ${Math.round(slowest)} ms for the slowest pair of answers`,
+    `sink: ${Math.round(peakSinkMb)} MB at most, the stages before it: ${Math.round(peakFeedingMb)} MB; API: ${Math.round(slowest)} ms for the slowest pair of answers`,
   );
   expect(ended).toMatchObject({ status: 2, rows: FILES * ROWS_A_FILE, errors: null });
   expect([ended.uniqueDevices, unique]).toEqual([FILES * ROWS_A_FILE, FILES * ROWS_A_FILE]);
   expect(readFileSync(sink.log, 'utf8')).toContain('devices spilled');
   expect(await driver.db.collection(collections.spills).countDocuments()).toBe(0);
-  expect(most).toBeLessThan(BASE_MB);
+  expect(peakSinkMb).toBeLessThan(BASE_MB);
   expect(slowest).toBeLessThan(60_000);
 });

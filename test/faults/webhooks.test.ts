@@ -66,8 +66,8 @@ async function expectAllRecorded(): Promise<void> {
   for (const { partner } of lanes)
     await waitFor(
       async () => {
-        const told = { partner: partner._id, phase: 'ended', kind: { $ne: 'privacy' } } as const;
-        const ended = await driver.jobs.countDocuments(told);
+        const endedJobs = { partner: partner._id, phase: 'ended', kind: { $ne: 'privacy' } } as const;
+        const ended = await driver.jobs.countDocuments(endedJobs);
         const [webhook] = await driver.stores.webhooks.list(partner._id);
         return ended === (await deliveries().countDocuments({ webhook: webhook!._id }));
       },

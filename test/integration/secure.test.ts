@@ -146,10 +146,20 @@ describe('with no more rights than deploy/README.md lists', () => {
 
     const partner = JSON.parse(await run('admin', 'admin', 'partner', 'create', '--name', 'A', '--json'));
     const [id, path] = [partner.partner_id as string, `${partner.s3.prefix}a.csv`];
-    const made = await run('admin', 'admin', 'attribute', 'create', '--partner', id, '--name', 'B', '--json');
+    const created = await run(
+      'admin',
+      'admin',
+      'attribute',
+      'create',
+      '--partner',
+      id,
+      '--name',
+      'B',
+      '--json',
+    );
     const driver = await createDriver(superUsers);
     onTestFinished(() => driver.close());
-    await driver.uploadTo(superUsers.s3Bucket, path, file(ids(100), JSON.parse(made).attribute_id));
+    await driver.uploadTo(superUsers.s3Bucket, path, file(ids(100), JSON.parse(created).attribute_id));
     const headers = { authorization: `Bearer ${partner.api_key}`, 'content-type': 'application/json' };
     const body = JSON.stringify({ file_path: 'a.csv', key_type: 0 });
     const answer = await fetch(`${api.apiUrl}/v1/marketplace/import`, { method: 'POST', headers, body });

@@ -42,10 +42,10 @@ export async function measureBaseline(
   let written = 0;
   const write = async () => {
     while (next < lines.length) {
-      const some = lines.slice(next, next + ROWS_PER_BULK);
+      const batch = lines.slice(next, next + ROWS_PER_BULK);
       next += ROWS_PER_BULK;
-      await collection.bulkWrite(some.map(upsertOf), { ordered: false });
-      written += some.length;
+      await collection.bulkWrite(batch.map(upsertOf), { ordered: false });
+      written += batch.length;
       onRows(written);
     }
   };

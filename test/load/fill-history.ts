@@ -97,12 +97,12 @@ export async function fillHistory(db: Db, partner: string, count: number, at = n
   const last = first + count - 1;
   for (let id = first; id <= last; id += AT_ONCE) {
     const length = Math.min(AT_ONCE, last - id + 1);
-    const some = Array.from({ length }, (_, i) => endedJob(id + i, partner, at));
-    const made = some.filter((job) => job.audience === job._id).map(audienceOf);
+    const batch = Array.from({ length }, (_, i) => endedJob(id + i, partner, at));
+    const created = batch.filter((job) => job.audience === job._id).map(audienceOf);
     // Before the jobs, so that a visible job is complete.
-    await files.insertMany(some.filter(({ listing }) => listing !== undefined).map(fileOf));
-    if (made.length > 0) await audiences.insertMany(made);
-    await insertEnded(db, some);
+    await files.insertMany(batch.filter(({ listing }) => listing !== undefined).map(fileOf));
+    if (created.length > 0) await audiences.insertMany(created);
+    await insertEnded(db, batch);
   }
   return last;
 }

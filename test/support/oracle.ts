@@ -266,8 +266,8 @@ export function createOracle() {
     },
 
     /** The result of a job in flight for the audience depends on timing: the caller names these jobs, and the oracle forgets them. */
-    clear(audience: number, underWay: number[] = []): void {
-      for (const job of underWay) {
+    clear(audience: number, inFlight: number[] = []): void {
+      for (const job of inFlight) {
         jobs.delete(job);
         files.delete(job);
       }

@@ -23,7 +23,7 @@ import { serverFaults } from './server-faults.ts';
 import { createTimeline, type Timeline } from './timeline.ts';
 
 const TELL_MS = 15_000;
-const MOST_AT_ONCE = 2;
+const MAX_AT_ONCE = 2;
 const RECOVERY_MS = 60_000;
 /** Timeout of waits: long enough for several runs side by side on a small machine. Correctness never depends on it. */
 const PATIENCE_MS = 15 * 60_000;
@@ -49,11 +49,11 @@ const requestsOf = ({ lanes }: FaultService) => lanes.reduce((sum, { asked }) =>
 /** Restarts processes that exited on their own, like a supervisor. */
 function supervise({ service, busy, counts, note }: Scene): () => void {
   const timer = setInterval(() => {
-    for (const one of [...service.apis, ...service.pipelines]) {
-      if (one.running || busy.has(one.url)) continue;
+    for (const managed of [...service.apis, ...service.pipelines]) {
+      if (managed.running || busy.has(managed.url)) continue;
       counts.endedThemselves++;
-      note('ended by itself', { part: one.part, log: one.log });
-      one.start();
+      note('ended by itself', { part: managed.part, log: managed.log });
+      managed.start();
     }
   }, 500);
   return () => clearInterval(timer);
@@ -74,29 +74,29 @@ async function torment(
   isOver: () => boolean,
 ): Promise<void> {
   const { service, random, counts } = scene;
-  const underWay = new Set<Promise<void>>();
-  let told = performance.now();
+  const inFlight = new Set<Promise<void>>();
+  let toldAt = performance.now();
   while (!isOver()) {
     const fault = pickFault(random, faults);
     timeline.note('fault', { name: fault.name });
     const work = fault
       .run(scene)
       .catch((error: Error) => timeline.tell(`the fault itself failed: ${fault.name}: ${error.message}`))
-      .finally(() => underWay.delete(work));
-    underWay.add(work);
+      .finally(() => inFlight.delete(work));
+    inFlight.add(work);
     await Promise.all([
       sleep(500 + random.below(5_000)),
-      underWay.size >= MOST_AT_ONCE && Promise.race(underWay),
+      inFlight.size >= MAX_AT_ONCE && Promise.race(inFlight),
     ]);
     if (random.chance(0.75)) await progress(service, isOver);
-    if (performance.now() - told < TELL_MS) continue;
-    told = performance.now();
+    if (performance.now() - toldAt < TELL_MS) continue;
+    toldAt = performance.now();
     const open = await service.unfinished();
     timeline.tell(
       `${counts.kills} kills, ${counts.freezes} freezes, ${requestsOf(service)} requests, ${open} jobs open, ${rowsOf(service).toLocaleString('en')} rows`,
     );
   }
-  await Promise.all(underWay);
+  await Promise.all(inFlight);
 }
 
 /** Injects faults under load for the given time, waits until all jobs have ended, and returns the violated guarantees. */

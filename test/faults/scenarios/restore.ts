@@ -53,7 +53,7 @@ async function killAll({ service }: FaultFixture): Promise<void> {
 
 async function startAll({ service }: FaultFixture): Promise<void> {
   const all = [...service.apis, ...service.pipelines];
-  for (const one of all) one.start();
+  for (const managed of all) managed.start();
   await Promise.all(all.map((one) => one.ready()));
 }
 
@@ -95,10 +95,10 @@ export function olderMongo(on: () => OwnServers, random: Random): void {
     expect(await newestJob(faults)).toBe(known);
     expect(await driver.jobs.countDocuments({ phase: 'ended' })).toBeGreaterThan(0);
     expect(await driver.jobs.countDocuments(unfinished)).toBeGreaterThan(0);
-    for (const one of [...apis, ...pipelines]) {
-      one.start();
-      await one.gone();
-      expect(readFileSync(one.log, 'utf8')).toMatch(/headrace admin restored/);
+    for (const managed of [...apis, ...pipelines]) {
+      managed.start();
+      await managed.gone();
+      expect(readFileSync(managed.log, 'utf8')).toMatch(/headrace admin restored/);
     }
     const restored = await runRestored(faults);
     const numbers = Array.from({ length: lost - known }, (_, i) => known + 1 + i);

@@ -15,13 +15,13 @@ const limits = { timeout: 2_700_000 + rounds * 300_000 };
 
 export function rolling(faults: FaultFixture, random: Random): void {
   /** Like a rolling deployment: restarts the next process once the last one is ready. */
-  async function roll(some: readonly Managed[]): Promise<(number | null)[]> {
+  async function roll(processes: readonly Managed[]): Promise<(number | null)[]> {
     const codes: (number | null)[] = [];
-    for (const one of random.some(some, some.length)) {
+    for (const managed of random.some(processes, processes.length)) {
       await sleep(random.below(1_000));
-      codes.push(await one.stop());
-      one.start();
-      await one.ready();
+      codes.push(await managed.stop());
+      managed.start();
+      await managed.ready();
     }
     return codes;
   }

@@ -64,13 +64,13 @@ export async function createLane(driver: Driver, submit: Submit, random: Random)
     gzip = random.chance(0.25),
   ) {
     const values = layout === 'audience' ? events : attributes.map(String);
-    const made = makeFile(random, { tag, values, size, gzip });
-    const path = folder + made.name;
+    const generated = makeFile(random, { tag, values, size, gzip });
+    const path = folder + generated.name;
     // A file name is never reused, so a job's input does not depend on when it reads it.
     if (uploads.has(path)) return path;
-    await driver.upload(partner, path, made.bytes);
-    uploads.set(path, made.bytes);
-    rows += made.rows;
+    await driver.upload(partner, path, generated.bytes);
+    uploads.set(path, generated.bytes);
+    rows += generated.rows;
     return path;
   }
 

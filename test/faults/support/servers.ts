@@ -134,7 +134,7 @@ export async function startOwnServers({
       },
       async revive(only) {
         // A killed server holds its port until it is gone.
-        for (const one of only ?? [...killed]) if (killed.delete(one)) await gone(one);
+        for (const name of only ?? [...killed]) if (killed.delete(name)) await gone(name);
         const again = await waitFor(() => start(only), {
           what: 'the servers',
           everyMs: 1_000,

@@ -87,14 +87,14 @@ export async function startFaultService(
   const settings = faultSettings(addresses, more);
   const driver = await connectDriver(settings);
   await ensureIndexes(driver.db);
-  const some = (part: Part, count: number) =>
+  const start = (part: Part, count: number) =>
     Promise.all(
       Array.from({ length: count }, (_, n) =>
         manage(part, { ...settings, ...processesOnly, ...settingsOf(part, n) }, { logs }),
       ),
     );
-  const apis = await some('api', apiCount);
-  const pipelines = await some('pipeline', pipelineCount);
+  const apis = await start('api', apiCount);
+  const pipelines = await start('pipeline', pipelineCount);
   const counts: RestCounts = { requests: 0, unanswered: 0, repeated: 0 };
   const submit =
     apiCount > 0
@@ -103,7 +103,7 @@ export async function startFaultService(
   const lanes: Lane[] = [];
   for (let i = 0; i < laneCount; i++) lanes.push(await createLane(driver, submit, random.fork()));
   const all = [...apis, ...pipelines];
-  for (const one of all) one.start({}, program);
+  for (const managed of all) managed.start({}, program);
   await Promise.all(all.map((one) => one.ready()));
   const asked = () => lanes.reduce((sum, lane) => sum + lane.asked.length, 0);
 
@@ -145,7 +145,7 @@ export async function startFaultService(
       while (asked() < until) await sleep(20);
     },
     async close() {
-      for (const one of all) one.signal('SIGCONT');
+      for (const managed of all) managed.signal('SIGCONT');
       await Promise.all(all.map((one) => one.kill()));
       await driver.close();
     },

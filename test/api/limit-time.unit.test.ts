@@ -1,7 +1,4 @@
-/**
- * The time limit around all handlers: it never fails a request whose job is being queued, and nothing is queued after it has failed
- * one.
- */
+/** The time limit around all handlers: it never fails a request whose job is being queued, and nothing is queued after a failure. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { Context } from '../../api/http/context.ts';

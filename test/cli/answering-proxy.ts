@@ -6,10 +6,7 @@ export interface AnsweringProxy {
   url: string;
   /** `POST /v1/marketplace/import`, in order. */
   seen: string[];
-  /**
-   * Drops the responses of the next `count` successful requests with this method: the API has done the work, but the client gets no
-   * response.
-   */
+  /** Drops the next `count` successful responses to this method: the API has done the work, and the client does not know. */
   lose(method: string, count: number): void;
   /** Truncates the response of the next successful request whose path ends like this, and leaves the connection open. */
   breakOff(path: string): void;

@@ -22,10 +22,7 @@ import { violationsOf } from './support/settle.ts';
 const HOUR = 3_600_000;
 /** Longer than the session timeout: a process that sends no heartbeat has left its groups by then. */
 const AFTER_JUMP_MS = 1.5 * Number(patient.HEADRACE_SESSION_TIMEOUT_MS);
-/**
- * Each jump sets one of the clocks back. A host that stalls for a whole session timeout causes a rebalance, too; then the test
- * retries.
- */
+/** Each sets one of the clocks back. A host that stalls for a session timeout causes a rebalance, too; then the test retries. */
 const JUMPS = 5;
 const clock = new URL('./support/shifted-clock.mjs', import.meta.url).href;
 const random = roundSeed('clock');

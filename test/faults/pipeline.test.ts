@@ -1,7 +1,4 @@
-/**
- * One service whose pipeline is killed and frozen and loses messages, one scenario after the other; the end state is compared with
- * the oracle.
- */
+/** One service whose pipeline is killed, frozen and loses messages, one scenario after the other, compared with the oracle. */
 import { describe, expect, it } from 'vitest';
 import { loadsKilled } from './scenarios/loads-killed.ts';
 import { lostMessages } from './scenarios/lost-messages.ts';

@@ -58,7 +58,7 @@ it('503, slow down, resets, silence, stalls and cuts in any order: every row is 
     () => ({ kind: 'status', status: 503, code: 'SlowDown' }),
     () => ({ kind: 'status', status: 500, code: 'InternalError' }),
     () => ({ kind: 'reset' }),
-    // Even fourteen faults do not suffice for both files, so every fault meets a request.
+    // Fourteen cuts do not reach the end of both files, so every queued fault meets a request.
     () => ({ kind: random.pick(['cut', 'stall', 'cut']), after: random.below(300_000) }),
   ];
   proxy.faults.push(...Array.from({ length: 14 }, () => random.pick(kinds)()), { kind: 'silence' });

@@ -161,8 +161,7 @@ describe('the oracle', () => {
         delimiter,
         (rows, by) => {
           const quote = (text: string) => (/^[a0ü]+$/.test(text) ? text : `"${text.replaceAll('"', '""')}"`);
-          // The first row determines the delimiter; an identifier that no row can have rejects every row, and rejects keep their
-          // text.
+          // The first row determines the delimiter; an invalid identifier rejects every row, and rejects keep their text.
           const text = [['x', 'y'], ...rows].map((row) => `${row.map(quote).join(by)}\n`).join('');
           const reference = parseCsv(text, {
             delimiter: by,

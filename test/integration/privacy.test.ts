@@ -102,7 +102,7 @@ test('a partner deletes, asks what is stored, and restores', async ({ service, d
   expect(await ended(restore.json.request_id)).toMatchObject({ type: 'restore', found: 10 });
   const listed = z.array(privacyRequest).parse((await call('GET', REQUESTS)).json);
   expect(listed.map(({ type }) => type)).toEqual(['restore', 'delete', 'access']);
-  // Privacy requests are not listed as imports.
+  // They are not listed as imports, and only their partner sees them.
   expect((await call('GET', IMPORT)).json).toHaveLength(4);
   expect((await call('GET', `${IMPORT}/${restore.json.request_id}`)).status).toBe(404);
   const other = await partnerOf(driver, service);

@@ -1,4 +1,7 @@
-/** A trace follows a job from the request through its messages to its end, as a collector receives it. No span names a device. */
+/**
+ * A collector receives the trace of a job, from the request through its messages to its end. Spans, logs, errors and the audit log
+ * name no device.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -114,7 +117,7 @@ test('neither logs nor traces, problems, reasons of failures or the audit log na
   const forms = [device, device.toUpperCase(), device.replaceAll('-', '')];
   const said: string[] = [];
   let requests = 0;
-  /** The span of a request and, if the request queues a job, the job's number. */
+  /** Sends a request with its own trace, and keeps the text of a refusal. */
   const call = async (method: string, path: string, options: Parameters<typeof caller>[2] = {}) => {
     const traceparent = `00-${(0xa0000 + requests++).toString(16).padStart(32, 'c')}-${'d'.repeat(16)}-01`;
     const reply = await caller(method, path, { ...options, headers: { traceparent, ...options.headers } });

@@ -1,7 +1,4 @@
-/**
- * The real service for a benchmark: its own servers and both processes, with the default settings, in a folder that is removed
- * afterwards.
- */
+/** The real service for a benchmark: its own servers and both processes, with default settings, in a temporary folder. */
 import { mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -8,10 +8,7 @@ import { insertEnded } from '../support/end-jobs.ts';
 
 const AT_ONCE = 5_000;
 
-/**
- * By the last digit of the id; all others are imports. Of two audience jobs, the first creates the audience and the second appends
- * to it.
- */
+/** By the last digit of the id; all others are imports. Of two audience jobs, the first creates the audience, the second appends. */
 const kinds = ['import', 'import', 'audience', 'audience', 'import', 'delete', 'import'] as const;
 
 function endedJob(id: number, partner: string, at: Date): JobDocument {

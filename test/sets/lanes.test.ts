@@ -1,7 +1,4 @@
-/**
- * Jobs of several partners change the marketplace in any order of their numbers: each is merged once, whichever owner repeats it
- * and when.
- */
+/** Jobs of several partners change the marketplace in any order of their numbers: each is merged once, whichever owner repeats it. */
 import { beforeEach, expect, it } from 'vitest';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';

@@ -20,7 +20,7 @@ it.each(['17', '19'])('counts deaths with message %s in hand', async (message) =
   const partition = Number(message);
   const taken = [];
   for (let process = 0; process < 6; process++) taken.push(await dieOf(partition, message));
-  // The first two processes did not count messages yet.
+  // Counting starts with the third owner.
   expect(taken).toEqual([undefined, undefined, 0, 1, 2, 3]);
 });
 

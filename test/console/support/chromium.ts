@@ -10,10 +10,7 @@ import { QUIET_MS } from '../../support/wait-for.ts';
 
 const packed = join(dirname(createRequire(import.meta.url).resolve('@sparticuz/chromium')), '../../bin');
 
-/**
- * Under a lock: other test files unpack concurrently, an interrupted unpack leaves half a binary, and an older version may be
- * there.
- */
+/** Locked: other test files unpack concurrently, an interrupted unpack leaves half a binary, and an older version may exist. */
 async function unpack(): Promise<{ executablePath: string; libraries: string }> {
   const binary = join(tmpdir(), 'chromium');
   const stamp = `${binary}.headrace-unpacked`;

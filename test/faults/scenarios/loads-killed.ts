@@ -1,5 +1,5 @@
 /**
- * kill -9 of the pipeline around the end of loads: the number of new devices of each load stays exact, however often its end is
+ * kill -9 of the pipeline around the end of loads: each load's number of new devices stays exact, however often its end is
  * repeated. At each fault point, a new process takes over where the last one died. Four points in a short round; FAULT_POINTS=all
  * takes all.
  */

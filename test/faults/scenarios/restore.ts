@@ -1,7 +1,6 @@
 /**
  * A copy of MongoDB or Kafka is restored, or an empty Kafka replaces the old one, with jobs that have ended, are waiting or are in
- * flight. The jobs in the database then end exactly once and exactly; nothing of a job that it does not know is merged; new jobs
- * are exact.
+ * flight. The jobs in the database then end once and exactly; nothing of jobs that it does not know is merged; new jobs are exact.
  */
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,7 +1,7 @@
 /**
  * A zombie: a process frozen in the middle of a write, past its session timeout, and woken after another has done its work and
- * more. Whatever it still tries to write is fenced. FAULT_POINTS=all freezes at every fault point. (Processes that join and leave:
- * rolling.ts.)
+ * more. Whatever it still tries to write is fenced. FAULT_POINTS=all freezes at every fault point. (rolling.ts: processes that join
+ * and leave.)
  */
 import { expect, it, onTestFinished } from 'vitest';
 import { isFrozen, type Managed, manage } from '../../support/processes.ts';

@@ -21,8 +21,7 @@ export async function runSequence(
   check: (run: Run) => Promise<void>,
 ): Promise<Run> {
   const oracle = createOracle();
-  // Partners share devices only if all jobs have one order: otherwise what a load matches depends on when another partner's import
-  // ends.
+  // Partners share devices only if all jobs have one order: otherwise a load's matches depend on when another import ends.
   const newTag = () => randomBytes(4).toString('hex');
   const [first, second] = [newTag(), newTag()];
   const tags = [first, driver.config.order === 'service' ? first : second] as const;

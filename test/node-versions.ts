@@ -1,6 +1,6 @@
 /**
- * `npm run test:node [-- 22 24]`: a short form of `npm test` on other versions of Node, with binaries from the npm package `node`. All unit
- * tests, and of those with servers the ones that go through every part of the service.
+ * `npm run test:node [-- 22 24]`: a short form of `npm test` on other versions of Node, with binaries from the npm package `node`.
+ * Runs all unit tests, and of the tests with servers those that exercise every part of the service.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -25,7 +25,7 @@ const withServers = [
 const nodeDownload = (version: string): Download => ({
   folder: `node-${version}`,
   title: `Node ${version}`,
-  // npm runs this.
+  // npm runs this, so it is there.
   checkTools: () => {},
   async fetchInto(directory, signal) {
     const args = ['install', '--prefix', directory, '--no-audit', '--no-fund', `node@${version}`];
@@ -38,7 +38,7 @@ interface Report {
   numFailedTests: number;
 }
 
-/** The exit code of vitest, run by another Node. */
+/** Runs vitest with another Node. Returns the exit code. */
 function runTests(node: string, args: string[]): Promise<number> {
   const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs');
   const child = spawn(node, [vitest, 'run', ...args], { cwd: root, stdio: 'inherit' });

@@ -1,5 +1,5 @@
-// `npm test`: the checks of `npm run check` beside one run of vitest, then a line for each failure, where the time went, and the counts.
-// With arguments, only what they select of vitest's tests.
+// `npm test`: the checks of `npm run check` beside one run of vitest, then a line per failure, where the time went, and the counts.
+// With arguments: only the matching vitest tests.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,7 +20,7 @@ const checks = [
   ['tsx', ['test/patterns/check.ts']],
 ];
 
-/** Collects the output: it would appear in the middle of vitest's. */
+/** Collects the output, which would otherwise interleave with vitest's. */
 function runQuietly(command, args) {
   return new Promise((resolve) => {
     const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -35,7 +35,7 @@ function runQuietly(command, args) {
   });
 }
 
-/** The same steps as `npm run check`, each counted as one test. */
+/** The steps of `npm run check`, each counted as one test. */
 async function check() {
   const failed = [];
   for (const [name, args] of checks) {
@@ -68,7 +68,7 @@ async function runVitest(run, args) {
 
 const say = (line) => process.stdout.write(`${line.replaceAll(`${root}/`, '')}\n`);
 
-/** Only the first line: logs of the processes follow it, and vitest has shown them. */
+/** Only the first line: vitest has already shown the logs that follow it. */
 const reason = (message) => stripVTControlCharacters(message ?? '').split('\n', 1)[0];
 
 /** Every failed test, and every file that failed before any of its tests ran. */
@@ -84,7 +84,7 @@ function failures({ files, code }) {
   return lines.length === 0 && code !== 0 ? [`vitest exited with code ${code}`] : lines;
 }
 
-/** Names of the tests that ended so. */
+/** Names of the tests with one of these statuses. */
 const ended = ({ files }, ...statuses) =>
   files.flatMap((file) =>
     file.assertionResults
@@ -125,7 +125,7 @@ export async function test(run, given) {
   const failed = [...checked.failed.map(({ line }) => line), ...failures(results)];
   const skipped = ended(results, 'skipped', 'pending', 'todo');
   for (const line of failed) say(`failed: ${line}`);
-  // vitest's own output gives the reason of each; tests that a command line filter leaves out have none.
+  // vitest's own output gives the reasons. Tests excluded by a command line filter have none.
   if (args.length === 0) for (const line of skipped) say(`skipped: ${line}`);
   sayTimes(results);
   if (given.includes('--record')) record(results);

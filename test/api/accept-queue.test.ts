@@ -1,4 +1,4 @@
-/** Queueing without loss: numbers without gaps, each job once, and what happens when Kafka or MongoDB fails in the middle. */
+/** Accepting jobs without loss: numbers without gaps, each job once, also when Kafka or MongoDB fails halfway. */
 import { randomUUID } from 'node:crypto';
 import type { Db } from 'mongodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -36,7 +36,7 @@ afterAll(async () => {
 
 const jobs = () => db.collection<JobDocument>(collections.jobs);
 const stored = () => jobs().find().sort({ _id: 1 }).toArray();
-/** A withdrawal that takes long goes on behind the answer. */
+/** A slow withdrawal continues after the response. */
 const untilPhases = (...phases: string[]) =>
   eventually(async () => (await stored()).map(({ phase }) => phase)).toEqual(phases);
 const request = (changes: Partial<ImportRequest> = {}): ImportRequest => ({
@@ -49,11 +49,11 @@ const request = (changes: Partial<ImportRequest> = {}): ImportRequest => ({
   ...changes,
 });
 
-/** Our side of the door to Kafka, so that it can be shut at a chosen moment. The way through it has tests of its own. */
+/** Gates the publisher, so that publishing can be blocked at a chosen moment. Other tests cover the real path to Kafka. */
 function door() {
   const published: number[] = [];
   const state = { open: true, before: async () => {} };
-  /** Until it is opened, what is published waits. */
+  /** Blocks publishing until it is opened. */
   function shut() {
     let open = () => {};
     let fail = () => {};
@@ -116,7 +116,7 @@ describe('acceptance', () => {
     const queue = createAcceptQueue({
       jobs: {
         ...jobs,
-        // The other process takes the number while this one is about to.
+        // The other process takes the number just before this one inserts its job.
         async insert(documents) {
           if (isFirst) {
             isFirst = false;
@@ -238,7 +238,7 @@ describe('Kafka away', () => {
     const queue = queueBehind(kafka, 3_000);
     await expect(queue.accept(request())).rejects.toMatchObject({ code: 'not_accepted' });
     await untilPhases('withdrawn');
-    // At once: without a look at MongoDB, and so without a number.
+    // At once: without a query, and so without a number.
     await expect(queue.accept(request())).rejects.toThrow('Kafka does not answer');
     expect(await jobs().countDocuments()).toBe(1);
     kafka.state.before = async () => {};

@@ -1,4 +1,4 @@
-/** Who the caller is, and what the partner has used. */
+/** The caller's identity, and the partner's usage. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApiStores } from '../../api/stores/api-stores.ts';
 import { account, usage } from '../../schemas/http-account.ts';

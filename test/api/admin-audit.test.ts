@@ -1,4 +1,4 @@
-/** The audit log: no admin action without its entry, and none with a secret in it. */
+/** The audit log: every admin action has an entry, and no entry contains a secret. */
 import { hostname, userInfo } from 'node:os';
 import { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -42,7 +42,7 @@ const audit = async (...args: string[]): Promise<any[]> => {
 };
 const newest = async () => (await audit('--limit', '1'))[0];
 
-/** Commands that change nothing and give no credentials away. */
+/** Commands that neither change anything nor reveal credentials. */
 const reading = [
   'audit',
   'attribute list',
@@ -133,7 +133,7 @@ describe('an admin action', () => {
     await registerCommands(program, 'admin');
     const leaves = leavesOf(program.commands[0]!);
     for (const leaf of leaves.filter((each) => !reading.includes(each))) recorded.push(leaf);
-    // Each fails at its first look at the database, but not without an entry.
+    // Each command fails at its first query, but still leaves an entry.
     const anything: Record<string, string[]> = {
       'partner create': ['--name', 'x'],
       'partner quota': ['--partner', 'p-none', '--pending-jobs', '1'],

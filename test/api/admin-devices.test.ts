@@ -1,4 +1,4 @@
-/** `headrace admin device show`: everything that holds a device, by name. */
+/** `headrace admin device show`: everything that contains a device, by name. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createApiStores } from '../../api/stores/api-stores.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';

@@ -1,4 +1,4 @@
-/** `headrace admin job …`: what an operator sees of jobs in every phase, and what can still be cancelled. */
+/** `headrace admin job …`: what an operator sees of jobs in every phase, and which can still be cancelled. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApiStores } from '../../api/stores/api-stores.ts';
 import { createJobInspection } from '../../deploy/cli/admin/inspect-jobs.ts';
@@ -36,7 +36,7 @@ function job(id: number, more: Partial<JobDocument>, audience?: number): JobDocu
   return { ...numbered(request, id, 0, new Date()), ...more };
 }
 
-/** As the stages would have left it: 1 has ended, 2 waits for a slot, 3 for a file, 4 for its listing, 5 for 4 before it. */
+/** As the stages leave them: 1 has ended, 2 waits for a slot, 3 for a file, 4 for its listing, 5 for job 4. */
 beforeAll(async () => {
   env = { ...uniqueEnvironment(), AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' };
   const settings = Object.entries(env).filter(([name]) => name.startsWith('HEADRACE_'));
@@ -194,7 +194,7 @@ describe('a stopped job', () => {
       internal_reason: 'sink: RangeError: out of bounds',
       stopped_at: expect.any(String),
     });
-    // All later jobs of its partner wait for it, and no others.
+    // All later jobs of its partner wait for it, and no other jobs.
     for (const id of [3, 5]) expect((await inspection.show(id)).waitsFor).toBe('job 2, which is stopped');
     const jobs = mongo.db.collection<JobDocument>(collections.jobs);
     await jobs.insertOne(job(7, { partner: 'p-bbbbbbbbbbbb' }));

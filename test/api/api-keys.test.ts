@@ -1,4 +1,4 @@
-/** API keys end when they should, do what they may, and are replaced without a gap. */
+/** API keys: expiry, scopes, and rotation without a gap. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApiKeyStore } from '../../api/stores/api-keys.ts';
 import type { KeyScope } from '../../schemas/partner-documents.ts';
@@ -31,7 +31,7 @@ const endsWith =
 const refused = endsWith(1);
 const misused = endsWith(2);
 const DAY_MS = 86_400_000;
-/** How long after its creation the key ends, to the hour: on a slow machine the two are not taken at the same moment. */
+/** The key's lifetime, rounded to the hour: on a slow machine the two times are not taken at the same moment. */
 const lifetimeOf = ({ created_at, expires_at }: { created_at: string; expires_at: string }) =>
   Math.round((Date.parse(expires_at) - Date.parse(created_at)) / 3_600_000) * 3_600_000;
 const listed = async (key: string) =>
@@ -54,7 +54,7 @@ describe('scopes', () => {
     [['audience'], 'PATCH', `${AUDIENCE}/1`, { file_path: 'a' }],
     [['audience'], 'PUT', `${AUDIENCE}/1`],
     [['audience'], 'DELETE', `${AUDIENCE}/1`],
-    // A webhook is sent what a GET returns, of every audience: it needs the right to read, too.
+    // A webhook receives what a GET of any audience returns, so it needs the read scope, too.
     [both, 'GET', hook],
     [both, 'POST', hook, { url: 'ftp://not.accepted/' }],
     [both, 'GET', `${hook}/1`],
@@ -99,7 +99,7 @@ describe('scopes', () => {
         headers: { 'x-headrace-console': '1' },
       });
     expect((await signIn(two.api_key)).json.code).toBe('insufficient_scope');
-    /** What imports and the webhook answer to a session of the key. */
+    /** The status of imports and of the webhook for a session of this key. */
     const seenBy = async (api_key: string) => {
       const signedIn = await signIn(api_key);
       expect(signedIn.status).toBe(204);
@@ -130,10 +130,10 @@ describe('expiry', () => {
   });
 
   it('--expires 90d; without it, never', async () => {
-    const made = await admin('create', '--partner', partner.id, '--expires', '90d', '--label', 'quarter');
-    expect((await call(made.api_key)('GET', IMPORT)).status).toBe(200);
-    const stored = await listed(made.api_key);
-    expect(stored).toMatchObject({ label: 'quarter', expires_at: made.expires_at });
+    const created = await admin('create', '--partner', partner.id, '--expires', '90d', '--label', 'quarter');
+    expect((await call(created.api_key)('GET', IMPORT)).status).toBe(200);
+    const stored = await listed(created.api_key);
+    expect(stored).toMatchObject({ label: 'quarter', expires_at: created.expires_at });
     expect(lifetimeOf(stored)).toBe(90 * DAY_MS);
     expect((await listed(partner.key)).expires_at).toBeNull();
     expect(await misused('create', '--partner', partner.id, '--expires', 'soon')).toContain("'--expires");
@@ -146,7 +146,7 @@ describe('expiry', () => {
     const response = await fetch(`${api.service.apiUrl}${IMPORT}/events`, {
       headers: { authorization: `Bearer ${key}` },
     });
-    // On a slow machine the key may have ended before.
+    // On a slow machine the key may have expired before.
     if (response.status === 200) await response.text();
     await waitFor(async () => (await call(key)('GET', IMPORT)).json.code === 'key_expired', {
       what: 'the key to expire',
@@ -159,27 +159,27 @@ describe('rotation', () => {
     const old = await admin(
       ...['create', '--partner', partner.id, '--label', 'nightly', '--scopes', 'read', '--expires', '30d'],
     );
-    const made = await admin('rotate', '--key', old.key, '--overlap', '2h');
-    expect((await call(made.api_key)('GET', IMPORT)).status).toBe(200);
+    const created = await admin('rotate', '--key', old.key, '--overlap', '2h');
+    expect((await call(created.api_key)('GET', IMPORT)).status).toBe(200);
     expect((await call(old.api_key)('GET', IMPORT)).status).toBe(200);
-    expect(made).toMatchObject({ partner_id: partner.id, replaces: old.key });
-    const [now, before] = [await listed(made.api_key), await listed(old.api_key)];
+    expect(created).toMatchObject({ partner_id: partner.id, replaces: old.key });
+    const [now, before] = [await listed(created.api_key), await listed(old.api_key)];
     expect(now).toMatchObject({ label: 'nightly', scopes: ['read'] });
     expect(lifetimeOf(now)).toBe(30 * DAY_MS);
-    expect(before.expires_at).toBe(made.replaced_expires_at);
+    expect(before.expires_at).toBe(created.replaced_expires_at);
     expect(Date.parse(before.expires_at)).toBeLessThan(Date.parse(old.expires_at));
-    expect(await refused('rotate', '--key', old.key)).toContain(`rotated to ${made.key}`);
+    expect(await refused('rotate', '--key', old.key)).toContain(`rotated to ${created.key}`);
   });
 
   it('without an overlap the old key is refused within seconds', async () => {
     const old = await admin('create', '--partner', partner.id);
     expect((await call(old.api_key)('GET', IMPORT)).status).toBe(200);
-    const made = await admin('rotate', '--key', old.key, '--overlap', '0s', '--expires', '7d');
-    expect(lifetimeOf(await listed(made.api_key))).toBe(7 * DAY_MS);
+    const created = await admin('rotate', '--key', old.key, '--overlap', '0s', '--expires', '7d');
+    expect(lifetimeOf(await listed(created.api_key))).toBe(7 * DAY_MS);
     await waitFor(async () => (await call(old.api_key)('GET', IMPORT)).json.code === 'key_expired', {
       what: 'the old key to be refused',
     });
-    expect((await call(made.api_key)('GET', IMPORT)).status).toBe(200);
+    expect((await call(created.api_key)('GET', IMPORT)).status).toBe(200);
   });
 
   it('of a key that is unknown or revoked is refused', async () => {

@@ -1,4 +1,4 @@
-/** The AsyncAPI document and its page: valid, complete, and the same as what is in the topics. */
+/** The AsyncAPI document and its page: valid, complete, and equal to the topics' contents. */
 import { Parser } from '@asyncapi/parser';
 import { describe, expect, it } from 'vitest';
 import { fieldsOf } from '../../api/describe/asyncapi/avro-fields.ts';

@@ -192,7 +192,7 @@ describe('keys of user tokens', () => {
     await waitFor(async () => (await ending.call('GET', SESSION)).status === 401, {
       what: 'the session of the retired key to end',
     });
-    // It ends by itself.
+    // The stream ends on its own.
     await stream.text();
     const again = await api.anonymous('POST', SESSION, {
       body: { user_token: before },
@@ -249,7 +249,7 @@ describe('isolation', () => {
       expect(first).toEqual(second);
     }
     expect(await api.jobs.countDocuments({ partner: partner.id })).toBe(before);
-    // An audience's load is no import log, and an import is no audience.
+    // Loads are no import logs, and imports are no audiences.
     expect((await other.call('GET', `${IMPORT}/${audienceId}`)).status).toBe(404);
     expect((await other.call('GET', `${AUDIENCE}/${importId}`)).status).toBe(404);
   });

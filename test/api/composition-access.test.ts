@@ -1,4 +1,4 @@
-/** What of a composition report is shown to whom, and in which form. */
+/** Which parts of a composition report each caller sees, and in which format. */
 import { Binary } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -83,7 +83,7 @@ describe('public and private attributes', () => {
     const lines = csv.split('\r\n').filter((line) => line.startsWith('attribute,'));
     expect(lines).toEqual([expect.stringMatching(`^attribute,${open},Open,test,public,20,1,`)]);
 
-    // A report that was computed before does not show it any more, not even as the previous one.
+    // A report computed before no longer shows it, not even as the previous report.
     expect((await setVisibility(open, 'private')).status).toBe(204);
     expect(await read(other.call, theirs)).toEqual([rowOf(foreign, true)]);
     const giveBack = await scene.withhold(theirs);
@@ -174,7 +174,7 @@ describe('the privacy floor', () => {
       const { call } = second;
       const shown = composition.parse((await readReport(call, audience)).json);
       expect(shown).toMatchObject({ floor: FLOOR, unique_devices: 20, matched_devices: 12, match_rate: 0.6 });
-      // Those below the floor are left out like those without any device: that they are there would tell that some device has them.
+      // Attributes below the floor are omitted, like attributes without any device: listing them would reveal that they have some.
       expect(shown.attributes.map(({ attribute_id, devices: count }) => [attribute_id, count])).toEqual([
         [attributes[0], 12],
         [attributes[4], 10],

@@ -1,4 +1,4 @@
-/** 100,000 attributes: the report fits into a document, is streamed, and the API answers others meanwhile. */
+/** 100,000 attributes: the report fits into a document, is streamed, and does not block other requests. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type AttributeDocument, collections } from '../../schemas/documents.ts';
 import { composition } from '../../schemas/http-composition.ts';
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => api?.stop());
 
-/** Attribute n holds one device, each device a hundred attributes. */
+/** Attribute n holds one device; each device has a hundred attributes. */
 async function storeAttributes(scene: ReturnType<typeof createScene>): Promise<void> {
   const documents = Array.from({ length: ATTRIBUTES }, (_, i): AttributeDocument => {
     const common = { partner: partner.id, name: `Attribute ${i + 1}`, createdAt: new Date() };
@@ -30,7 +30,7 @@ async function storeAttributes(scene: ReturnType<typeof createScene>): Promise<v
   );
 }
 
-/** How many calls of another kind are answered, one after the other, until told to stop. */
+/** Counts other calls, made one after the other until stopped. */
 function callMeanwhile(): () => Promise<number> {
   let answered = 0;
   let isDone = false;
@@ -51,7 +51,7 @@ it('are all in the report while others are answered; it is rendered once, and ha
   const audience = await scene.audience(partner, { rows: { seen: devices } });
   const stop = callMeanwhile();
   const reply = await readReport(partner.call, audience);
-  // Were it computed on the thread that answers, there would be one before it and one behind it.
+  // If the API's own thread computed the report, it would answer one call before and one after it.
   expect(await stop()).toBeGreaterThan(10);
   expect(reply.headers.get('transfer-encoding')).toBe('chunked');
   const { attributes, ...report } = composition.parse(reply.json);

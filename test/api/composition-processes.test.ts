@@ -1,4 +1,4 @@
-/** Several API processes compute a report once, and take over from one that is dead. */
+/** Several API processes compute a report once, and one takes over if another crashes. */
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { compositionOf, devices, readReport, secondApi, useComposition } from './composition-scene.ts';
@@ -48,7 +48,7 @@ describe('several API processes', () => {
         ],
         { upsert: true },
       );
-    // Its next heartbeat is ten minutes away.
+    // A heartbeat ten minutes in the future.
     await beatAgo(-600_000);
     for (let i = 0; i < 3; i++)
       expect(await get(audience)).toMatchObject({

@@ -1,4 +1,7 @@
-/** Which reports are computed, when, and until when: partners take turns, and one that nobody can be shown is given up. */
+/**
+ * Which reports are computed, in which order, and when a computation is given up: partners take turns, and a report that no one may
+ * see is dropped.
+ */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createMetrics } from '../../api/http/metrics.ts';
 import {
@@ -65,7 +68,7 @@ it('composing ends with the signal, at the slot that it has reached', async () =
   expect(reached).toEqual([1 / 16, 2 / 16, 3 / 16]);
 });
 
-/** Composes when it is told to. */
+/** Finishes a report when the test says so. */
 function createManualComposer() {
   const begun: { audience: number; end(): void }[] = [];
   const composer: Composer = {
@@ -126,7 +129,7 @@ it('an audience is compared with the largest thousand others, those of its custo
   const owner = { partner: 'p-many', generation: 1 };
   const documents = Array.from({ length: 1_102 }, (_, i) => {
     const _id = 3_000_000 + i;
-    // Red ones are the smallest of all.
+    // The audiences of the customer "red" are the smallest.
     return { ...owner, _id, segment: _id, customer: i < 101 ? 'red' : null, uniqueDevices: i + 1 };
   });
   await audiences.insertMany(documents as AudienceDocument[]);

@@ -1,4 +1,4 @@
-/** Audiences and attributes as the pipeline would have loaded them: devices by space, and jobs that have ended in their order. */
+/** Audiences and attributes as the pipeline leaves them: devices by space, and jobs that ended in order. */
 import { readFileSync } from 'node:fs';
 import { afterAll } from 'vitest';
 import { groupBy } from '../../pipeline/runtime/collections.ts';
@@ -36,7 +36,7 @@ export const devices = (from: number, to: number) =>
 
 export const compositionOf = (audience: number) => `${AUDIENCE}/${audience}/composition`;
 
-/** The report, when it has been computed. */
+/** Waits until the report is computed. */
 export async function readReport(call: Call, audience: number, query = '', headers = {}): Promise<Reply> {
   const path = compositionOf(audience) + query;
   let reply: Reply | undefined;
@@ -48,7 +48,7 @@ export async function readReport(call: Call, audience: number, query = '', heade
   return reply!;
 }
 
-/** An API process of its own, a partner and its reports. */
+/** An API process, a partner and its reports. */
 export async function useComposition() {
   const api = await startApiProcess();
   afterAll(() => api.stop());
@@ -69,7 +69,7 @@ export async function useComposition() {
 }
 
 export interface Load {
-  /** Rows by event; '' is none. */
+  /** Rows by event; '' means none. */
   rows: Record<string, string[]>;
   path?: string;
 }
@@ -80,12 +80,12 @@ export async function secondApi(api: Api, key: string, env: Record<string, strin
   return { service, call: createCaller(service.apiUrl, key) };
 }
 
-/** Devices with a key each; 0 is none. */
+/** Devices with one key; 0 means none. */
 type Group = { key: number; devices: string[] };
 
 type Job = { job: number; partner: string };
 
-/** So that a few devices make several pages and regions. */
+/** So small that a few devices fill several pages and regions. */
 const tiny: Partial<Layout> = { pageBytes: 512, regionBytes: 4_096 };
 
 export function createScene(api: Api, layout = tiny) {
@@ -94,7 +94,7 @@ export function createScene(api: Api, layout = tiny) {
   const attributeDevices = createAttributeDeviceStore(api.db);
   const audiences = api.db.collection<AudienceDocument>(collections.audiences);
 
-  /** Gives the pairs that are new, by key. */
+  /** Returns the new pairs by key. */
   async function add(space: string, job: Job, groups: Group[]): Promise<Map<number, number>> {
     const pairs = groups.flatMap(({ key, devices: some }) => some.map((device) => ({ key, device })));
     const added = new Map<number, number>();
@@ -150,7 +150,7 @@ export function createScene(api: Api, layout = tiny) {
     await end(job);
   }
 
-  /** Takes the audience's devices away: whoever composes it looks for them again and again until they are given back. */
+  /** Hides the audience's devices: a computation retries until they are back. */
   async function withhold(audience: number): Promise<() => Promise<void>> {
     const { generation } = (await audiences.findOne({ _id: audience }))!;
     const space = spaces.audience(audience, generation);

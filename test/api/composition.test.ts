@@ -1,4 +1,4 @@
-/** The composition report over HTTP: computed when it is asked for, and kept while nothing changes. */
+/** The composition report over HTTP: computed on request and cached until data changes. */
 import { describe, expect, it } from 'vitest';
 import { spaces } from '../../schemas/documents.ts';
 import { composition, compositionProgress } from '../../schemas/http-composition.ts';
@@ -62,7 +62,7 @@ describe('a report', () => {
     const record = (await partner.call('GET', `${AUDIENCE}/${audience}`)).json;
     expect(record).toMatchObject({ matched_devices: 20, matched_by: 'report' });
     expect(record.matched_at <= reply.json.computed_at).toBe(true);
-    // Both are told behind the report itself.
+    // The log line and the metric follow the report.
     await eventually(() => computedBy(api.service.log('api'), audience)).toBe(1);
     const metrics = async () => (await fetch(`${api.service.metricsUrl}/metrics`)).text();
     await eventually(metrics).toMatch(/headrace_composition_duration_seconds_count [1-9]/);
@@ -173,7 +173,7 @@ describe('a report', () => {
         { $set: { 'report.computedAt': { $subtract: ['$$NOW', ms] } } },
       ]);
     await report(audience);
-    // It is ten minutes until it is old.
+    // It stays fresh for ten minutes.
     await computedAgo(-600_000);
     const overtaken = await report(audience);
     expect(overtaken).toMatchObject({ current: false, matched_devices: 10 });

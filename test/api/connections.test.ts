@@ -1,4 +1,4 @@
-/** What a client may do to its connections: open so many, and read what it has asked for. */
+/** A client's connections: how many it may open, and that it must read its responses. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { collections } from '../../schemas/documents.ts';
@@ -23,9 +23,9 @@ beforeAll(async () => {
 });
 afterAll(() => api?.stop());
 
-/** One that stays open by itself: an idle connection is closed after some seconds. */
+/** A request whose connection stays open: idle connections are closed after some seconds. */
 const stream = () => rawRequest('GET', `${IMPORT}/events`, partner.key, []);
-/** Whether the connection is served: it answers, or it is closed. */
+/** Whether the connection is served: it gets a response or is closed. */
 const isServed = (connection: RawConnection) =>
   Promise.race([
     new Promise<boolean>((resolve) => connection.socket.once('data', () => resolve(true))),
@@ -57,7 +57,7 @@ it('one address has so many connections and no more; another is not held; all to
   const others = await openMany(PER_ADDRESS, '127.0.0.3');
   expect(others.served).toBe(PER_ADDRESS);
   const last = await openMany(PER_ADDRESS, '127.0.0.4');
-  // Connections of the test itself are among them.
+  // The test's own connections count, too.
   expect(last.served).toBeLessThanOrEqual(TOTAL - 2 * PER_ADDRESS);
   const beyond = await openMany(PER_ADDRESS, '127.0.0.5');
   expect(last.served + beyond.served).toBeLessThanOrEqual(TOTAL - 2 * PER_ADDRESS);
@@ -78,7 +78,7 @@ it('a client that reads nothing of its answer is cut off', async () => {
     await partner.call('POST', IMPORT, { body: { file_path: 'day/', key_type: 0, compressed: false } })
   ).json.import_log_id;
   const job = await listFiles(api, id, []);
-  // More than the buffers of a connection hold.
+  // More than a connection's buffers hold.
   const name = 'a'.repeat(900);
   const documents = Array.from({ length: 15_000 }, (_, i) =>
     fileDocument(job, i, { path: `p-x/${name}${i}` }),

@@ -1,4 +1,4 @@
-/** The console as it was built, or a word on why it is not there. */
+/** The built console, or a message that says why it is missing. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';

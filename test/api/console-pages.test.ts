@@ -156,10 +156,10 @@ describe('the deep link', () => {
   };
 
   it('signs in, and its address loses the token at once', async () => {
-    const made = await segment('acme');
+    const created = await segment('acme');
     const token = await tokenOf(api, partner, 'acme');
     const visitor = visit(api);
-    const path = `/console/segments/${made.default_warehouse_segment_id}`;
+    const path = `/console/segments/${created.default_warehouse_segment_id}`;
     const reply = await visitor.call('GET', `${path}?a=1&token=${token}&b=2`);
     expect([reply.status, reply.headers.get('location')]).toEqual([303, `${path}?a=1&b=2`]);
     expect(reply.headers.get('referrer-policy')).toBe('no-referrer');
@@ -169,7 +169,7 @@ describe('the deep link', () => {
       partner_id: partner.id,
       customer: 'acme',
     });
-    expect((await visitor.call('GET', `${AUDIENCE}/${made.audience_id}`)).status).toBe(200);
+    expect((await visitor.call('GET', `${AUDIENCE}/${created.audience_id}`)).status).toBe(200);
   });
 
   const refused: [string, string, () => Promise<string>][] = [
@@ -183,7 +183,7 @@ describe('the deep link', () => {
   it.each(refused)('%s: back to signing in (%s)', async (_, reason, make) => {
     const visitor = visit(api);
     const reply = await visitor.call('GET', `/console/segments/7?token=${await make()}`);
-    // Who has sent a genuine link, for the page that says whom to ask for another.
+    // The issuer of a genuine expired link, so that the page can say whom to ask for another.
     const from = reason === 'expired' ? '&from=[\\w-]+' : '';
     expect([reply.status, reply.headers.get('location')]).toEqual([
       303,

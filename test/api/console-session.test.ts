@@ -132,7 +132,7 @@ describe('signing in', () => {
   });
 });
 
-/** Every kind of change that a session may make: its scope, its request, the status of its answer. */
+/** Every kind of change that a session may make: its scope, its request, the status of the response. */
 const changes: [KeyScope, string, (audience: number) => string, object, number][] = [
   ['import', 'POST', () => IMPORT, { file_path: 'a', key_type: 0 }, 202],
   ['import', 'POST', () => `${IMPORT}?dry_run=true`, { file_path: 'a', key_type: 0 }, 202],
@@ -415,7 +415,7 @@ describe('limits', () => {
         Array.from({ length: 30 }, (_, i) => sessions[i % 2]!.call('GET', IMPORT)),
       );
       expect(reads.filter(({ status }) => status === 429).length).toBeGreaterThan(10);
-      // The partner's own requests are limited apart from those of people who look at the console.
+      // The partner's own rate limit is separate from that of console users.
       expect((await someone.call('GET', IMPORT)).status).toBe(200);
     } finally {
       await small.stop();

@@ -1,4 +1,4 @@
-/** The console as a browser sees it, without a browser: cookies are kept, redirects are not followed. */
+/** The console's requests without a browser: keeps cookies, does not follow redirects. */
 import { signUserToken } from '../../api/auth/user-tokens.ts';
 import type { Api, CallOptions, Reply, TestPartner } from './support.ts';
 
@@ -48,7 +48,7 @@ export function visit(api: Api): Visitor {
 export const tokenOf = (api: Api, partner: TestPartner, customer: string, expiresIn = '1h') =>
   api.token(partner.id, customer, expiresIn);
 
-/** Signed with a key of the partner, in the name of another. */
+/** Signed with the partner's key, but in the name of another partner. */
 export const tokenOfOther = async (api: Api, partner: TestPartner, other: string) =>
   signUserToken({ ...(await api.token.keyOf(partner.id)), partner: other }, 'c', '1h', api.config);
 

@@ -1,4 +1,4 @@
-/** Uploads of the console: what a signed URL takes, and what it does not. */
+/** Uploads of the console: what a signed URL accepts and what it refuses. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { signedUpload } from '../../schemas/http-console.ts';
 import { fromConsole, signedIn, type Visitor } from './console-support.ts';
@@ -20,7 +20,7 @@ async function sign(name: string, size: number) {
   expect([reply.status, reply.headers.get('cache-control')]).toEqual([201, 'no-store']);
   return signedUpload.parse(reply.json);
 }
-/** The status, and the code of a refusal. */
+/** Returns the status and the error code of a refusal. */
 async function put(url: string, body: string, headers: Record<string, string> = {}) {
   const response = await fetch(url, { method: 'PUT', body, headers });
   const code = /<Code>(\w+)</.exec(await response.text())?.[1];

@@ -1,4 +1,4 @@
-/** Limits by partner are counted atomically: of many concurrent requests, exactly as many pass as the limit says. */
+/** Limits per partner are counted atomically: of many concurrent requests, exactly as many pass as the limit allows. */
 import { beforeAll, expect, it } from 'vitest';
 import { createDryRunStore, type TakenDryRun } from '../../pipeline/stores/dry-runs.ts';
 import { collections } from '../../schemas/documents.ts';

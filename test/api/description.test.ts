@@ -1,4 +1,4 @@
-/** The API describes itself, truly. */
+/** The API's description of itself is true. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { REGISTRY_TYPE } from '../../api/http/registry-problem.ts';
@@ -109,7 +109,7 @@ describe('/docs', () => {
     const policy = page.headers.get('content-security-policy')!;
     expect(policy).toContain("default-src 'none'");
     expect(policy).not.toMatch(/https?:|\*/);
-    // Nothing but style attributes, which the icons of the bundle have.
+    // Allowed: style attributes, which the icons in the bundle use.
     expect(policy.replace("style-src-attr 'unsafe-inline'", '')).not.toContain('unsafe');
     expect(page.headers.get('referrer-policy')).toBe('no-referrer');
     const again = await api.anonymous('GET', '/docs');
@@ -153,7 +153,7 @@ describe('observability', () => {
     await partner.call('POST', IMPORT, { raw: `${JSON.stringify(body)}}`, headers });
     await partner.call('POST', IMPORT, { body: { ...body, extra: 1 }, headers });
     await partner.call('GET', AUDIENCE, { headers: { ...headers, 'x-user-token': 'tok.en.value' } });
-    // A line is written when its answer has been sent.
+    // A log line is written after the response.
     const { log, lines } = await waitFor(
       async () => {
         const log = await readFile(api.service.log('api'), 'utf8');

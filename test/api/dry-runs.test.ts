@@ -1,4 +1,4 @@
-/** Dry runs on the real service: what a load would say, and nothing changed. */
+/** Dry runs on the real service: they report what a load would do and change nothing. */
 import { gzipSync } from 'node:zlib';
 import { expect } from 'vitest';
 import { collections } from '../../schemas/documents.ts';
@@ -34,18 +34,18 @@ test('says what would be accepted and rejected, as the load then does', async ({
   await driver.upload(partner, 'day/good.csv', `${good}not-a-device,${attribute}\n`);
   await driver.upload(partner, 'day/bad.csv', `x,${attribute}\n${'y'.repeat(300)}\n`);
   const body = { file_path: 'day/', key_type: 0, compressed: false };
-  const said = await dryRun(call, IMPORT, body);
-  expect(said).toMatchObject({ status: 3, complete: true, files: 2, files_read: 2, errors: null });
-  expect(said.file.map(({ failure, rows_rejected }) => [failure?.code, rows_rejected])).toEqual([
+  const report = await dryRun(call, IMPORT, body);
+  expect(report).toMatchObject({ status: 3, complete: true, files: 2, files_read: 2, errors: null });
+  expect(report.file.map(({ failure, rows_rejected }) => [failure?.code, rows_rejected])).toEqual([
     ['too_many_invalid', { bad_identifier: 2 }],
     [undefined, { bad_identifier: 1 }],
   ]);
-  expect(said.file[0]!.examples).toMatchObject([
+  expect(report.file[0]!.examples).toMatchObject([
     { line: 1, code: 'bad_identifier', raw: `x,${attribute}` },
     { line: 2, truncated: true },
   ]);
-  expect(said.file[1]!.examples).toMatchObject([{ line: 201, raw: `not-a-device,${attribute}` }]);
-  // Nothing has happened.
+  expect(report.file[1]!.examples).toMatchObject([{ line: 201, raw: `not-a-device,${attribute}` }]);
+  // Nothing has been queued.
   expect((await call('GET', IMPORT)).json).toEqual([]);
 
   const { import_log_id } = (await call('POST', IMPORT, { body })).json;
@@ -58,7 +58,7 @@ test('says what would be accepted and rejected, as the load then does', async ({
     rows_rejected,
     failure,
   });
-  expect(said.file.map(counts)).toEqual(files.map(counts));
+  expect(report.file.map(counts)).toEqual(files.map(counts));
 });
 
 test('keys of the other type: said by dry run and load alike, and only if they are the partner’s', async ({
@@ -104,11 +104,11 @@ test('ends at its limit and says so', async ({ service, driver }) => {
   const { key } = await driver.stores.apiKeys.create(service.config.secret, partner._id);
   const call = createCaller(service.apiUrl, key);
   for (const name of ['1', '2']) await driver.upload(partner, `large/${name}.csv`, bigFile(60_000, 'seen'));
-  const said = await dryRun(call, AUDIENCE, { name: 'n', file_path: 'large/' });
-  expect(said).toMatchObject({ status: 2, complete: false, files: 2, files_read: 1 });
-  expect(said.file[0]).toMatchObject({ complete: false, failure: null });
-  expect(said.total_rows).toBeGreaterThan(1_000);
-  expect(said.total_rows).toBeLessThan(60_000);
+  const report = await dryRun(call, AUDIENCE, { name: 'n', file_path: 'large/' });
+  expect(report).toMatchObject({ status: 2, complete: false, files: 2, files_read: 1 });
+  expect(report.file[0]).toMatchObject({ complete: false, failure: null });
+  expect(report.total_rows).toBeGreaterThan(1_000);
+  expect(report.total_rows).toBeLessThan(60_000);
 });
 
 test('whose runner died is run by another; the third time it ends', async ({ service, driver }) => {
@@ -137,8 +137,8 @@ test('whose runner died is run by another; the third time it ends', async ({ ser
 
 test('is its partner’s alone, and has no secret left in it', async ({ service, driver }) => {
   const [partner, other] = [await driver.partner(), await driver.partner()];
-  const callOf = async (one: typeof partner) =>
-    createCaller(service.apiUrl, (await driver.stores.apiKeys.create(service.config.secret, one._id)).key);
+  const callOf = async (owner: typeof partner) =>
+    createCaller(service.apiUrl, (await driver.stores.apiKeys.create(service.config.secret, owner._id)).key);
   const [call, theirs] = [await callOf(partner), await callOf(other)];
   const credentials = { accessKeyId: 'AKIAEXAMPLE', secretAccessKey: 'wrong', region: 'eu-west-1' };
   const body = { file_path: 's3://their-bucket/a.csv', key_type: 0, path_type: 1, credentials };

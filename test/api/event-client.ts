@@ -1,4 +1,4 @@
-/** Reads a stream of server-sent events as a browser would, and remembers what it got. */
+/** Reads server-sent events like a browser, and records them. */
 import { waitFor } from '../support/wait-for.ts';
 
 interface ReceivedEvent {
@@ -56,12 +56,12 @@ export async function openEvents(url: string, headers: Record<string, string>) {
     get comments() {
       return comments;
     },
-    /** The stream was ended, by either side. */
+    /** Either side has closed the stream. */
     get ended() {
       return ended;
     },
     closed,
-    /** The first event that is wanted, if need be one that is still to come. */
+    /** The first matching event, received or yet to come. */
     until: (what: string, isWanted: (event: ReceivedEvent) => boolean) =>
       waitFor(() => events.find(isWanted), { what, everyMs: 10 }),
     async close() {

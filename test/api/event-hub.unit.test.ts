@@ -1,4 +1,4 @@
-/** The hub of events, fed with changes by hand: groups of them, ids, and what cannot be resumed. */
+/** The hub of events, fed with changes by hand: grouping, ids, and what cannot be resumed. */
 import { MongoServerError } from 'mongodb';
 import { afterEach, expect, it } from 'vitest';
 import type { RecordEvent } from '../../api/resources/events/event-log.ts';
@@ -11,7 +11,7 @@ const START = 0x6a000000;
 const position = (tick: number) => START.toString(16) + tick.toString(16).padStart(8, '0');
 const historyLost = () => new MongoServerError({ message: 'resume point not in the oplog', code: 286 });
 
-/** A database with nothing in it but a counter for each job. */
+/** A database that holds nothing but a counter per job. */
 function setUp({ loses = 0, padding = '' } = {}) {
   let tick = 1;
   let wake = () => {};

@@ -1,4 +1,4 @@
-/** Who comes back gets everything that it has missed, or is told that this is not possible. */
+/** A client that reconnects gets every event it has missed, or is told that it cannot resume. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createEventLog, type RecordEvent } from '../../api/resources/events/event-log.ts';

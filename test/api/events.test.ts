@@ -1,4 +1,4 @@
-/** Events: what the caller may see, at once, resumable, and no longer than allowed. */
+/** Event streams: only what the caller may see, immediate, resumable, and no longer than allowed. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApiKeyStore } from '../../api/stores/api-keys.ts';
@@ -16,7 +16,7 @@ let partner: TestPartner;
 beforeAll(async () => {
   api = await startApiProcess({
     HEADRACE_TEST_LIMIT_STREAMS: String(STREAMS),
-    // Comments come twice in the time after which a silent connection is taken for dead, which is twelve seconds now.
+    // Comments come twice per silence timeout, which these settings make twelve seconds.
     HEADRACE_TEST_LIMIT_STALL_MS: '10000',
     HEADRACE_TEST_LIMIT_REQUEST_MS: '10000',
     HEADRACE_LIMIT_BACKEND_MS: '10000',
@@ -149,7 +149,7 @@ describe('a stream', () => {
   it('a burst is a few events, and the last is the newest state', async () => {
     const stream = await open(IMPORT);
     const id = await queue();
-    // In one command: one after the other, each may be seen on its own by an API that is faster.
+    // In one command: a fast API may deliver separate updates one by one.
     const states = Array.from({ length: 300 }, (_, i) => ({ $set: { rows: i + 1 } }));
     await api.jobs.bulkWrite(states.map((update) => ({ updateOne: { filter: { _id: id }, update } })));
     await stream.until('the last state', ({ data }) => data.total_rows === '300');
@@ -158,11 +158,11 @@ describe('a stream', () => {
   });
 
   it('sends a comment and its position while nothing happens, and is not taken for dead', async () => {
-    // Of its own: the last change of another test may be sent again.
+    // A separate partner: the last change of another test may be redelivered.
     const { key } = await api.partner();
     const stream = await open(IMPORT, { key });
     const before = stream.lastId;
-    // Three times as long as a silent connection may be.
+    // Three times the silence timeout.
     await waitFor(() => stream.comments >= 6, { what: 'six comments' });
     expect(stream.ended).toBe(false);
     expect(stream.lastId >= before).toBe(true);
@@ -282,7 +282,7 @@ describe('a client that comes back', () => {
     for (const id of jobs) await stream.until('the job', ({ data }) => data.import_log_id === id);
     const restarted = api.service.restart('api');
     await Promise.all([stream.closed, idle.closed]);
-    // While nobody listens.
+    // While no client listens.
     await end(jobs[0]!);
     await restarted;
     expect(await readFile(api.service.log('api'), 'utf8')).not.toContain('shutdown deadline passed');
@@ -291,8 +291,8 @@ describe('a client that comes back', () => {
     expect(back.events.some(({ event }) => event === 'resync')).toBe(false);
     const still = await resume(AUDIENCE, idle.lastId, by.key);
     const call = createCaller(api.service.apiUrl, by.key);
-    const made = await call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a/' } });
-    await still.until('the audience', ({ data }) => data.audience_id === made.json.audience_id);
+    const created = await call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a/' } });
+    await still.until('the audience', ({ data }) => data.audience_id === created.json.audience_id);
     expect(still.events.some(({ event }) => event === 'resync')).toBe(false);
     await Promise.all([back.close(), still.close()]);
   });

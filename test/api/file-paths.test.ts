@@ -1,4 +1,4 @@
-/** What a `file_path` names, seen from outside: the exact object, else a prefix; packed or not. */
+/** What a `file_path` matches: the exact object, otherwise a prefix; compressed or not. */
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDriver, type Driver } from '../support/driver.ts';

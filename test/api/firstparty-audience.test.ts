@@ -256,7 +256,7 @@ describe('append and clear', () => {
       generation: 2,
       cleared_at: expect.any(String),
     });
-    // The time stays when everything of the old generation has been swept.
+    // The time stays once everything of the old generation has been swept.
     const store = createAudienceStore(api.db);
     for (let swept = 0; swept < 2; swept++) await store.markSwept({ _id: id, generation: 2 }, -1_000);
     expect((await details(id)).cleared_at).toBe(cleared.cleared_at);

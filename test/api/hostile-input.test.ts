@@ -1,4 +1,4 @@
-/** Input that means harm, or was written by a broken client: each gets the answer it deserves, and none a 500. */
+/** Malicious and malformed input: each gets its own error, and none a 500. */
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { collections } from '../../schemas/documents.ts';
@@ -27,7 +27,7 @@ function expectProblem(reply: Reply, status: number, code?: string): void {
   expect(reply.text).not.toMatch(/\bat .*\.(ts|js):\d|node_modules|Mongo|Kafka/);
 }
 
-/** Bytes exactly as given, which fetch would not send. */
+/** Sends bytes verbatim; fetch would refuse them. */
 async function sendRaw(bytes: string): Promise<string> {
   const connection = await openRaw(api.service.apiUrl);
   connection.send(bytes);
@@ -243,7 +243,7 @@ describe('query parameters that an operation does not know', () => {
     }
     expectProblem(await partner.call('GET', `${IMPORT}/1?limit=2`), 422, 'invalid_query');
     expect(await api.jobs.countDocuments({ partner: partner.id })).toBe(before);
-    // Without a key there is nothing to be told.
+    // Without a key the response reveals nothing else.
     expectProblem(await api.anonymous('GET', `${IMPORT}?limt=2`), 401);
   });
 });

@@ -1,4 +1,4 @@
-/** Every operation that changes something is carried out once for an Idempotency-Key, whatever has happened since. */
+/** Every operation that changes something is applied once per Idempotency-Key, whatever happens between the repetitions. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Operation } from '../../api/http/operation.ts';
 import { createOperations } from '../../api/resources/operations.ts';
@@ -19,16 +19,16 @@ afterAll(() => api?.stop());
 const HOOKS = '/v1/webhooks';
 
 interface Trial {
-  /** The parameters of the path. */
+  /** Path parameters. */
   at?: Record<string, number>;
   query?: string;
   body?: object;
-  /** What the operation changes, and how that looks after it was carried out once. */
+  /** The state that the operation changes, and its value after one application. */
   effect(): Promise<unknown>;
   once?: unknown;
-  /** Something that comes after it, and that a repetition must not undo or stumble over. */
+  /** A later change that a repetition must neither undo nor fail on. */
   afterwards?(first: Reply): Promise<unknown>;
-  /** Carried out again if its answer was lost: doing it twice is no different from doing it once. */
+  /** Applied again if the response was lost: the operation is naturally idempotent. */
   repeats?: true;
 }
 
@@ -54,7 +54,7 @@ async function newWebhook(partner: TestPartner) {
   return { at: { webhook_id }, path: `${HOOKS}/${webhook_id}`, webhook, remove };
 }
 
-/** By operation; what `/v1` and `/v2` have in common is tried under both. */
+/** By operation; an operation that exists in both `/v1` and `/v2` is tested in both. */
 const trials: Record<string, ((partner: TestPartner) => Promise<Trial>)[]> = {
   queueImport: [
     async (partner) => ({
@@ -237,7 +237,7 @@ const trials: Record<string, ((partner: TestPartner) => Promise<Trial>)[]> = {
       const { at, path, remove } = await newWebhook(partner);
       const { delivery_id } = (await partner.call('POST', `${path}/test`)).json;
       const delivery = () => collection('deliveries').findOne({ _id: delivery_id });
-      // What is being sent is not sent again.
+      // Wait for the first attempt: a delivery in flight is not sent again.
       await waitFor(async () => (await delivery())!.tries > 0, { what: 'an attempt' });
       return {
         at: { ...at, delivery_id },
@@ -308,7 +308,7 @@ describe.concurrent('with an Idempotency-Key', () => {
     expect(await jobsOf(partner)).toBe(before);
 
     if (!repeats) {
-      // As if the process had died before it kept its answer.
+      // As after a crash before the response was stored.
       await loseAnswer(partner, 'one');
       expect(answerOf(await send('one'))).toEqual(answerOf(first));
       expect(await effect()).toEqual(done);

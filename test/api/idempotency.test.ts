@@ -1,4 +1,4 @@
-/** Idempotency-Key: the same key and body gives the first answer again, wherever the first try ended. */
+/** Idempotency-Key: the same key and body returns the first response, wherever the first attempt stopped. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AudienceDocument, collections, type IdempotencyDocument } from '../../schemas/documents.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -77,7 +77,7 @@ describe('the same key', () => {
       });
     };
     const replies = [];
-    // The last two would be one if the parts of a key were just joined.
+    // The last two would collide if the parts of the key were simply joined.
     for (const customer of [undefined, 'acme', 'bolt', `acme ${key}`, 'acme%20x']) {
       const first = await create(customer);
       expect([first.status, (await create(customer)).json]).toEqual([201, first.json]);
@@ -107,7 +107,7 @@ describe('a first try that died', () => {
   it('after the job was stored: the same job, no second one', async () => {
     const key = newKey();
     const first = await post(key);
-    // As if the process had died before it kept its answer.
+    // As after a crash before the response was stored.
     await waitFor(async () => (await marks().findOne({ _id: `${partner.id}/${key}` }))?.answer, {
       what: 'the answer',
     });

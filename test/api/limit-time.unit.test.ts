@@ -1,11 +1,11 @@
-/** The net below the handlers: it never answers an error for what is being queued, and nothing is queued once it has. */
+/** The time limit around all handlers: it never fails a request whose job is being queued, and nothing is queued after a failure. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { Context } from '../../api/http/context.ts';
 import { beginAccepting, createLimitTime, stopIfGivenUp } from '../../api/http/limit-time.ts';
 
 const LIMIT_MS = 100;
-/** Its grace and its steps come on top. */
+/** The limit's grace period and polling step come on top. */
 const LATE_MS = LIMIT_MS + 1_500;
 const request = () => ({ state: { begunAt: 0, backendMs: 0 } }) as unknown as Context;
 const limit = createLimitTime(LIMIT_MS);

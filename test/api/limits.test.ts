@@ -1,4 +1,4 @@
-/** Every limit, set to something small. */
+/** Every limit, set to a small value. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { collections, type IdempotencyDocument } from '../../schemas/documents.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -71,7 +71,7 @@ describe('sizes', () => {
       api.anonymous('GET', '/health/live'),
       ...Array.from({ length: 6 }, post),
     ]);
-    // The API runs in this process. CPU time, because a busy host changes every other one; a pattern that backtracks took 3 s of it.
+    // The API runs in this process. CPU time, because wall time varies on a busy host; a backtracking pattern took 3 s of it.
     const { user } = process.cpuUsage(before);
     expect([live.status, ...refused.map(({ status }) => status)]).toEqual([200, ...Array(6).fill(415)]);
     expect(user / 1_000).toBeLessThan(1_000);
@@ -175,7 +175,7 @@ describe('jobs that have not ended', () => {
     expect((await call('POST', IMPORT, { body })).status).toBe(429);
     const again = await call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a' }, headers });
     expect([again.status, again.json]).toEqual([201, first.json]);
-    // As if the process had died before it kept its answer.
+    // As after a crash before the response was stored.
     await api.db
       .collection<IdempotencyDocument>(collections.idempotency)
       .updateOne({ _id: `${partner.id}/first` }, { $unset: { answer: '' } });

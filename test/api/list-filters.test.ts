@@ -1,4 +1,4 @@
-/** Lists: what is asked for and nothing else, in pages that fit together, from an index. */
+/** Lists: exactly the requested items, in consistent pages, from an index. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AudienceDocument, collections } from '../../schemas/documents.ts';
 import { type Api, AUDIENCE, IMPORT, listFiles, startApiOnOwnData, type TestPartner } from './support.ts';
@@ -26,7 +26,7 @@ const outcome = (id: number, value: 2 | 3) =>
 const idsOf = (reply: { json: { audience_id?: number; import_log_id?: number }[] }) =>
   reply.json.map(({ audience_id, import_log_id }) => audience_id ?? import_log_id);
 
-/** Follows the Link headers to the end. */
+/** Follows the Link headers to the last page. */
 async function allPages(path: string, by: TestPartner): Promise<{ ids: unknown[]; pages: number }> {
   const ids: unknown[] = [];
   let pages = 0;

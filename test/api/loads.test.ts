@@ -1,4 +1,4 @@
-/** The loads of an audience: what each came to and why. Behind a proxy, with metrics on an address of their own. */
+/** The loads of an audience with their results and errors. Behind a proxy, with metrics on a separate address. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createAudienceStore } from '../../pipeline/stores/audiences.ts';
@@ -96,7 +96,7 @@ describe('a load', () => {
     expect(await brought()).toEqual([8, { opted_out: 2 }, 5, 7]);
     await end(id, [{ code: 'cancelled', message: 'Cleared.' }], { newDevices: 0 });
     expect(await brought()).toEqual([8, { opted_out: 2 }, 0, null]);
-    // Ended before this was recorded.
+    // A job that ended before these fields existed.
     await api.jobs.updateOne(
       { _id: id },
       { $unset: { accepted: 1, rejected: 1, newDevices: 1, audienceDevices: 1 } },
@@ -169,7 +169,7 @@ describe('the list', () => {
 });
 
 describe('an audience', () => {
-  /** As dispatch does it when a load ends. */
+  /** As dispatch does when a load ends. */
   const finish = async (id: number, errors: JobError[] | null, failedFiles = 0) => {
     const job = (await api.jobs.findOne({ _id: id }))!;
     await createAudienceStore(api.db).recordLoad(job, {

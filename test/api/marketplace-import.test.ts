@@ -25,7 +25,7 @@ describe('queue an import', () => {
     expect(reply.headers.get('location')).toBe(`${IMPORT}/${reply.json.import_log_id}`);
   });
 
-  /** That there are no gaps: survives-kill.test.ts, where no other test queues jobs. */
+  /** survives-kill.test.ts checks for gaps, because no other test queues jobs there. */
   it('ids grow in the order accepted', async () => {
     const first = (await queue(good)).json.import_log_id;
     const second = (await queue(good)).json.import_log_id;
@@ -289,7 +289,7 @@ describe('delete attribute data', () => {
     expect([reply.status, reply.json.code]).toEqual([202, undefined]);
     const log = (await deleter.call('GET', `${IMPORT}/${reply.json.import_log_id}`)).json;
     expect(importLog.parse(log).keys).toEqual(keys);
-    // Such a size is for deletions alone.
+    // Only deletions may be this large.
     const large = JSON.stringify(good).padEnd(100_000, ' ');
     expect((await deleter.call('POST', IMPORT, { raw: large })).status).toBe(413);
   });

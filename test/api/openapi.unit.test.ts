@@ -1,4 +1,4 @@
-/** The OpenAPI document follows from the operations: nothing is answered that is not described. */
+/** The OpenAPI document is derived from the operations: every response is described. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { z } from 'zod';
@@ -15,7 +15,7 @@ import { readConfigFile } from '../support/env-file.ts';
 
 const config = parseConfig(readConfigFile('minimal.env'), 'api');
 const bodies = createBodies({ pathBytes: config.limitPathBytes, keys: config.limitKeys });
-// Operations are only declared here, never called: no database or broker is touched.
+// Operations are only declared here, never called, so no database or broker is needed.
 const routes = createOperations({ config, bodies } as Dependencies);
 const document = createOpenApi(config, routes, sentEvents);
 

@@ -1,4 +1,4 @@
-/** Kafka or MongoDB away: 503 in time, reads go on where they can, and it all works again without a restart. */
+/** Kafka or MongoDB is down: 503 in time, reads work where they can, and everything recovers without a restart. */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { addressesAsEnvironment } from '../../deploy/local/addresses.ts';
 import { setUpServers } from '../faults/support/fixture.ts';
@@ -19,7 +19,7 @@ let partner: TestPartner;
 beforeAll(async () => {
   api = await startApiProcess({
     ...addressesAsEnvironment(servers().addresses),
-    // Longer than a connection may be silent: a client that waits for a backend is not cut off.
+    // Longer than the silence timeout: a client that waits for a backend keeps its connection.
     HEADRACE_LIMIT_BACKEND_MS: '10000',
     HEADRACE_TEST_LIMIT_REQUEST_MS: '5000',
     HEADRACE_TEST_LIMIT_STALL_MS: '1000',
@@ -38,11 +38,11 @@ async function bringBack(server: Server, how: 'SIGKILL' | 'SIGSTOP'): Promise<vo
   else await servers().revive([server]);
 }
 
-/** Less than any limit of a client of Kafka or MongoDB, and more than ours. */
+/** Below the timeouts of the Kafka and MongoDB clients, above the API's own limits. */
 const IN_TIME_MS = 25_000;
 const body = { file_path: 'a', key_type: 0 };
 const post = () => partner.call('POST', IMPORT, { body });
-/** A request that is cut off is so both times. */
+/** Repeats a request once if its connection was closed; a request that the API cuts off fails both times. */
 const onceMore = (ask: () => Promise<Reply>) => (error: Error) => {
   if (!isClosed(error)) throw error;
   return ask();
@@ -111,7 +111,7 @@ describe.each([
     expect((await api.anonymous('GET', '/openapi.json')).status).toBe(200);
     await bringBack('mongod', how);
     await works();
-    // What was under way when it went is taken back, or was never there: no number is missing.
+    // Requests in flight during the outage were withdrawn or never numbered: there are no gaps.
     await waitFor(
       async () => {
         const jobs = await api.jobs.find().sort({ _id: 1 }).toArray();

@@ -1,4 +1,4 @@
-/** What is said of a job's progress, from what is stored of the job. */
+/** A job's progress record, computed from the stored job. */
 import { describe, expect, it } from 'vitest';
 import { type Place, toProgress } from '../../api/jobs/progress-records.ts';
 import { progress } from '../../schemas/http-progress.ts';

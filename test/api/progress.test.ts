@@ -1,4 +1,4 @@
-/** The progress of jobs on the real service: one waits, one loads, both get done, and nothing ever goes back. */
+/** Progress of jobs on the real service: one waits while the other loads, both finish, and progress never goes back. */
 import { expect, it } from 'vitest';
 import type { z } from 'zod';
 import { progress as progressSchema } from '../../schemas/http-progress.ts';
@@ -10,7 +10,7 @@ import { waitFor } from '../support/wait-for.ts';
 import { openEvents } from './event-client.ts';
 import { AUDIENCE, type Call, createCaller, IMPORT } from './support.ts';
 
-// One job at a time: the second one waits until the first has ended. Small batches: each tells something of its progress.
+// One job at a time: the second waits until the first has ended. Small batches: each one is a step of the progress.
 const settings = {
   HEADRACE_TEST_JOB_WINDOW: '1',
   HEADRACE_TEST_BATCH_BYTES: '20000',
@@ -22,7 +22,7 @@ const ROWS = 60_000;
 type Progress = z.output<typeof progressSchema>;
 const phases = ['waiting', 'listing', 'loading', 'merging', 'done'];
 
-/** Every different state that was seen until the job had ended. */
+/** Every distinct state until the job has ended. */
 async function watch(call: Call, path: string, seen: Progress[] = []): Promise<Progress[]> {
   await waitFor(
     async () => {
@@ -60,10 +60,10 @@ it('a small job waits behind a large one that loads', async () => {
   }
   await driver.upload(partner, 'small.csv', file(ids(100), attribute));
   const post = async (body: object) => (await call('POST', IMPORT, { body })).json.import_log_id as number;
-  // The stream begins with minutes of the past; from here on it is up to date.
+  // The stream starts with minutes of the past; from here on it is up to date.
   const earlier = await post({ file_path: 'small.csv', key_type: 0 });
   await events.until('the end', ({ data }) => data.import_log_id === earlier && data.status === 2);
-  // Its last file does not come before everything was seen that is to be seen midway.
+  // Its last file stalls until every state midway has been seen.
   const stalled = proxy.stall(`${partner.prefix}large/${FILES - 1}.csv`, 0);
   const large = await post({ file_path: 'large/', key_type: 0, compressed: false });
   const small = await post({ file_path: 'small.csv', key_type: 0 });
@@ -158,7 +158,7 @@ it('a load has one, its customer sees it, and a clear fails it at once', async (
   expect(seen.at(-1)).toMatchObject({ phase: 'done', rows: 50, files: 1 });
   expect((await call('GET', `/v1/firstparty/audience/${id}/loads/${id}/progress`)).json).toEqual(seen.at(-1));
 
-  // Behind one that takes a while.
+  // Behind a job that takes a while.
   await driver.upload(partner, 'slow/1.csv', bigFile(200_000, 'seen'));
   await driver.createAudience(partner, 'slow/');
   const location = (

@@ -1,4 +1,4 @@
-/** A partner's storage credentials are real ones, and good for its own prefix alone. */
+/** A partner's storage credentials are real, and valid for its own prefix only. */
 import {
   DeleteObjectCommand,
   GetObjectCommand,
@@ -24,7 +24,7 @@ beforeAll(async () => {
   config = parseConfig(await withOwnBucket());
   mongo = await connectMongo(config);
   stores = createApiStores(mongo.db);
-  // At the same moment: the bucket's policy is one document, and neither may lose its part of it.
+  // Concurrently: the bucket's policy is one document, and neither write may overwrite the other.
   [one, two] = await Promise.all([
     provisionPartner(stores, config, 'One'),
     provisionPartner(stores, config, 'Two'),

@@ -1,4 +1,4 @@
-/** The parts of the API that are plain functions. */
+/** The API's pure functions. */
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -12,7 +12,7 @@ import { seal, sealedWith, secretId, UnsealError, unseal } from '../../pipeline/
 import { ownPathPattern, ownPathProblem, sharedPathPattern, sharedPathProblem } from '../../schemas/paths.ts';
 import { problemCodes, problems } from '../../schemas/problems.ts';
 
-/** 'hello', sealed with 32 bytes of 7 before values named their secret. */
+/** 'hello', sealed with 32 bytes of 7 in the first format, which does not name the secret. */
 const FIRST_FORM = 'ATTYc+3qSWiJMcQJJlhsM6Sfm7xU8nHSSodx/IOFvB2+Kg==';
 
 describe('a content type', () => {
@@ -42,7 +42,7 @@ describe('a content type', () => {
       `application/json;${blanks}charset${blanks}=${blanks}x`,
     ])
       expect(isJsonType(type)).toBe(false);
-    // Half a million characters take milliseconds; a pattern that backtracks would take minutes.
+    // Half a million characters take milliseconds; a backtracking pattern would take minutes.
     expect(performance.now() - from).toBeLessThan(20_000);
   });
 });
@@ -119,7 +119,7 @@ describe('paths', () => {
     const published = new RegExp(pattern);
     fc.assert(
       fc.property(paths, (path) => {
-        // A lone surrogate is no text in JSON Schema's eyes either; no pattern can say so.
+        // A lone surrogate is no text in JSON Schema either, but no pattern can express that.
         fc.pre(!/\p{Surrogate}/u.test(path));
         expect(published.test(path)).toBe(check(path, 1_024) === undefined);
       }),

@@ -1,4 +1,4 @@
-/** Packages for Python, which nobody here wrote: downloaded with pip, once, into the cache of the servers. */
+/** Third-party Python packages: downloaded once with pip, into the cache of the servers. */
 import { cached } from '../../deploy/local/cache.ts';
 import { runTool } from '../../deploy/local/child.ts';
 import { onPath } from '../../deploy/local/tools.ts';
@@ -10,11 +10,11 @@ interface PythonPackage {
   name: string;
   version: string;
   extras: string;
-  /** A statement that fails unless it works. */
+  /** A statement that fails unless the package works. */
   imports: string;
 }
 
-/** The folder to put on the PYTHONPATH. */
+/** Returns the folder for the PYTHONPATH. */
 export async function pythonPackage({ name, version, extras, imports }: PythonPackage): Promise<string> {
   if (!onPath('python3')) throw new Error('python3 is not on the PATH');
   const tag = await runTool('python3', ['-c', 'import sys; print(sys.implementation.cache_tag, end="")']);

@@ -1,4 +1,4 @@
-/** Quotas of a partner, from the admin command to what its requests and jobs get. A day may end while a test runs. */
+/** A partner's quotas, from the admin command to requests and jobs. The day may change during a test. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dayOf } from '../../pipeline/stores/usage.ts';
 import type { PartnerDocument } from '../../schemas/partner-documents.ts';

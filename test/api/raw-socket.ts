@@ -1,10 +1,10 @@
-/** Bytes on a connection exactly as and when a test wants them, which fetch would not send. */
+/** Sends bytes verbatim, at the moments that a test chooses, which fetch cannot. */
 import { connect, type Socket } from 'node:net';
 
 export interface RawConnection {
   socket: Socket;
   send(bytes: string): void;
-  /** All that came until the connection was closed. */
+  /** Everything received until the connection was closed. */
   closed: Promise<string>;
 }
 
@@ -15,7 +15,7 @@ export async function openRaw(url: string, localAddress?: string): Promise<RawCo
   socket.on('data', (chunk) => {
     text += chunk;
   });
-  // A server that does not want the rest of a request may reset the connection: what it said before is what counts.
+  // A server may reset a connection whose remaining request it does not want; what it sent before counts.
   socket.on('error', () => {});
   const closed = new Promise<string>((resolve) => socket.once('close', () => resolve(text)));
   await new Promise((resolve) => {

@@ -1,4 +1,4 @@
-/** Receipts of privacy requests: anyone can verify them with the installation's public key, and they name no identifier. */
+/** Receipts of privacy requests: anyone can verify them with the installation's public key, and they contain no identifier. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -68,7 +68,7 @@ test('a receipt says what was removed and what remains, and PyJWT verifies it', 
   for (const device of gone)
     for (const form of [device, device.replaceAll('-', '')]) expect(text.toLowerCase()).not.toContain(form);
 
-  // It is kept when the request is not.
+  // The receipt outlives the request.
   const printed = await runAdmin(['privacy', 'receipt', String(request)], service.env);
   expect(printed.stdout.trim()).toBe(receipt);
   const { expiresAt, createdAt } = (await driver.db
@@ -76,7 +76,7 @@ test('a receipt says what was removed and what remains, and PyJWT verifies it', 
     .findOne({ _id: request as never }))!;
   expect((expiresAt - createdAt) / 86_400_000).toBe(2_190);
 
-  // A later one is signed with another key, and this one can still be verified.
+  // A later receipt is signed with another key, and this one still verifies.
   const rotation = await runAdmin(['signing-key', 'rotate', '--json'], service.env);
   const { key: newKey, replaces } = JSON.parse(rotation.stdout);
   expect(replaces).toContain(decodeProtectedHeader(receipt).kid);

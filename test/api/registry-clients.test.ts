@@ -1,4 +1,4 @@
-/** Clients that nobody here wrote read every topic with nothing but the brokers and the address of the registry. */
+/** Third-party clients read every topic with only the brokers and the address of the registry. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import { canonicalForms } from '../../pipeline/formats/identifier.ts';
@@ -55,7 +55,7 @@ async function readTopics(run: RunPython, wanted: string[]): Promise<Line[]> {
     .map((line) => JSON.parse(line));
 }
 
-/** Topics that no stage reads; gives the name of one that has these messages and no others. */
+/** Creates a topic that no stage reads, with exactly these messages. Returns its name. */
 async function topicWith(values: Buffer[]): Promise<string> {
   const config = { ...service.config, topicPrefix: `t${randomUUID()}` };
   const log = createLogger({ logLevel: 'silent' }, 'test');
@@ -70,7 +70,7 @@ async function topicWith(values: Buffer[]): Promise<string> {
   return topicName(config, 'status');
 }
 
-/** What our own codec sees, in the form in which the Python client prints it. */
+/** The message as our own codec decodes it, in the Python client's output format. */
 function seenByUs({ raw }: Line): { name: string; value: unknown } {
   const { name, value } = decode(Buffer.from(raw, 'base64'), names);
   const readable = (member: unknown, key = ''): unknown => {
@@ -146,7 +146,7 @@ describe('confluent-kafka for Python', () => {
       );
     expect(new Set(devicesOf(jobs[0]))).toEqual(new Set(imported));
     expect(new Set(devicesOf(jobs[1]))).toEqual(new Set(visitors));
-    // Messages are delivered at least once: there may be more than one of each.
+    // Messages are delivered at least once, so there may be duplicates.
     expect(valuesOf('AcceptedJob', jobs[1])[0]).toMatchObject({
       kind: 'audience',
       file_path: 'visitors.csv',

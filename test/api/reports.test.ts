@@ -1,4 +1,4 @@
-/** The additions: files in detail, rejected rows as a stream. Records themselves stay as the specification has them. */
+/** Extensions of the specification: file details, and rejected rows as a stream. The records themselves follow the specification. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { collections } from '../../schemas/documents.ts';

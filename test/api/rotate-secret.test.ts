@@ -1,4 +1,4 @@
-/** HEADRACE_SECRET is changed as the command's help says: keys, repetitions, credentials, webhooks and token keys go on working. */
+/** Rotating HEADRACE_SECRET as the command's help says: keys, repetitions, credentials, webhooks and token keys keep working. */
 import { randomBytes } from 'node:crypto';
 import { Binary } from 'mongodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -32,7 +32,7 @@ afterAll(async () => {
   await service?.stop();
 });
 
-/** The service with other secrets, on the same database. */
+/** Restarts the service with other secrets on the same database. */
 async function restartWith(secret: Buffer, old: Buffer[]): Promise<void> {
   service.env.HEADRACE_SECRET = secret.toString('base64');
   service.env.HEADRACE_SECRET_OLD = old.map((one) => one.toString('base64')).join(',');

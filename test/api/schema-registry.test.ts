@@ -1,4 +1,4 @@
-/** The read API of a Schema Registry, as its clients call it: paths, media types, error codes, query parameters of any kind. */
+/** The read API of a Schema Registry, as its clients call it: paths, media types, error codes, all query parameters. */
 import avro from 'avsc';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type MessageName, messages, topics, versionsOf } from '../../schemas/topics.ts';

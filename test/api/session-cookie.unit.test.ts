@@ -1,4 +1,4 @@
-/** The cookie of a session: whatever a browser sends, it is a session of ours or none. */
+/** The session cookie: whatever a browser sends is a valid session or no session. */
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

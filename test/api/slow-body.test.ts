@@ -1,4 +1,4 @@
-/** A client that takes its time, and a service that takes too long: one answer each, and nothing is queued after an error. */
+/** A slow client and a slow service: each request gets one response, and nothing is queued after an error. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isFrozen } from '../support/processes.ts';
@@ -9,7 +9,7 @@ import { type Api, AUDIENCE, IMPORT, startApiProcess } from './support.ts';
 
 const REQUEST_MS = 20_000;
 const BACKEND_MS = 5_000;
-/** Longer than we give ourselves, and in time for a request. */
+/** Above the backend limit, within the client's limit for a request. */
 const SLOW_MS = BACKEND_MS + 2_000;
 let api: Api<OwnService>;
 beforeAll(async () => {
@@ -69,7 +69,7 @@ describe('a process that freezes for longer than a request may take', () => {
     await sleep(SLOW_MS);
     api.service.api.signal('SIGCONT');
     const { status } = await asked;
-    // What is in flight ends with the process.
+    // Requests in flight end with the process.
     await api.service.api.stop();
     const jobs = (await jobsOf(partner.id)).filter(({ phase }) => phase !== 'withdrawn');
     expect([status, jobs.length]).toEqual(status === 202 ? [202, 1] : [503, 0]);

@@ -1,4 +1,4 @@
-/** The API as a process: what it says when it cannot start, and that it waits for backends that are late. */
+/** The API process: its message when it cannot start, and that it waits for backends that are late. */
 import { createServer } from 'node:net';
 import { expect, it } from 'vitest';
 import { anyFreePort } from '../../deploy/local/ports.ts';

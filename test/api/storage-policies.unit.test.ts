@@ -1,4 +1,4 @@
-/** What the AWS issuer asks of IAM: the calls in order, and a policy that opens one prefix and nothing else. */
+/** The AWS issuer's IAM requests: the calls in order, and a policy that opens exactly one prefix. */
 import { Readable } from 'node:stream';
 import { type HttpRequest, HttpResponse } from '@smithy/core/protocols';
 import { describe, expect, it } from 'vitest';
@@ -111,7 +111,7 @@ describe('IAM', () => {
       '</AccessKeyMetadata>',
   };
 
-  /** An issuer whose requests, signed and ready to be sent, are answered as IAM does. */
+  /** An issuer whose signed requests get IAM's responses. */
   function record(s3Region = config.s3Region) {
     const calls: { action: string; parameters: Record<string, string>; request: HttpRequest }[] = [];
     const issuer = createAwsIssuer(

@@ -1,4 +1,4 @@
-/** The API alone, on the shared servers, with partners that have keys but no storage: enough for all that HTTP can show. */
+/** The API alone on the shared servers; its partners have keys but no storage, which suffices for all of HTTP. */
 import type { Db } from 'mongodb';
 import { createApiStores } from '../../api/stores/api-stores.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
@@ -35,7 +35,7 @@ export interface CallOptions {
 }
 export type Call = (method: string, path: string, options?: CallOptions) => Promise<Reply>;
 
-/** A connection that was kept may be closed just as it is used again, if this process was busy meanwhile. */
+/** The server may close a kept-alive connection just as it is reused, if this process was busy. */
 export const isClosed = ({ cause }: Error): boolean =>
   (cause as { code?: string } | undefined)?.code === 'UND_ERR_SOCKET';
 
@@ -129,22 +129,22 @@ async function startWith(env: Record<string, string>): Promise<Api> {
   return apiOf(service, service.stop);
 }
 
-/** With other settings, on the data of the shared one. */
+/** An API with other settings, on the shared data. */
 export async function startApi(env: Record<string, string>): Promise<Api> {
   const { env: shared } = await sharedService('idle');
   return startWith({ ...withoutPorts(shared), ...env });
 }
 
-/** With data of its own: for tests that look at all jobs, at the whole marketplace or at every webhook. */
+/** With its own data: for tests that read all jobs, the whole marketplace or every webhook. */
 export const startApiOnOwnData = (env: Record<string, string> = {}): Promise<Api> => startWith(env);
 
-/** In a process of its own, which a test kills, freezes or restarts. */
+/** In its own process, which a test may kill, freeze or restart. */
 export async function startApiProcess(env: Record<string, string> = {}): Promise<Api<OwnService>> {
   const service = await startService({ parts: ['api'], env });
   return apiOf(service, service.stop);
 }
 
-/** What dispatch and its ledger would have written about a file. */
+/** A file document as dispatch and the ledger write it. */
 export function fileDocument(job: JobDocument, number: number, changes: Partial<FileDocument>): FileDocument {
   const listing = job.listing ?? `${job._id}-listing`;
   return {

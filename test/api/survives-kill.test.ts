@@ -1,4 +1,4 @@
-/** kill -9 at any moment: every id that was answered is a job, and no number is missing. */
+/** kill -9 at any moment: every id in a response is a job, and no number is missing. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { OwnService } from '../support/stack.ts';
 import { type Api, IMPORT, startApiProcess, type TestPartner } from './support.ts';

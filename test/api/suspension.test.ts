@@ -1,4 +1,4 @@
-/** A suspended partner gets nothing in or out, and comes back with the keys that it had; storage keys change over without a gap. */
+/** A suspended partner can neither send nor read, and resumes with the same keys; storage keys rotate without a gap. */
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ApiStores, createApiStores } from '../../api/stores/api-stores.ts';

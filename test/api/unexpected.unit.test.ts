@@ -1,4 +1,4 @@
-/** A defect of ours: the client learns that it happened and under which id, and nothing else. */
+/** An internal error: the client gets the request id and nothing else. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-/** User tokens: which keys sign for whom, and what a token must say. */
+/** User tokens: which keys sign for which partner, and which claims are required. */
 import { execFileSync } from 'node:child_process';
 import { createSecretKey } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
@@ -137,7 +137,7 @@ describe('the reference', () => {
 });
 
 describe('a JWKS address', () => {
-  /** What a server of keys says when it is not well. */
+  /** Responses of a key server that is failing. */
   const answers: Record<string, [number, string]> = {
     '/error': [500, 'down'],
     '/missing': [404, '{}'],

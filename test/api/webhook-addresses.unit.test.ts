@@ -1,4 +1,4 @@
-/** Nobody reaches a private network through a webhook, whatever a name says and whenever it changes. */
+/** No webhook reaches a private network, whatever a name resolves to and whenever that changes. */
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { createPostEvent } from '../../api/resources/webhooks/post-event.ts';
@@ -110,7 +110,7 @@ describe('a name', () => {
     const post = createPostEvent(createResolve(true, once), 60_000);
     const headers = signEvent({ id: 'msg_1', at: new Date(), body: '{}' }, []);
     const { signal } = new AbortController();
-    // No resolver knows this name: whoever asked one again would fail.
+    // No resolver knows this name: a second lookup would fail.
     const target = new URL(`http://rebinding.invalid:${receiver.port}/hook`);
     expect(await post(target, headers, '{}', signal)).toBe(204);
     expect(lookups).toBe(1);

@@ -1,4 +1,4 @@
-/** A service that is not for tests never sends to a private address, whatever its name, and registers none. */
+/** A production service never sends to a private address, whatever its name, and registers none. */
 import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createWebhookStore, newWebhookSecret, sealWebhookSecret } from '../../api/stores/webhooks.ts';
@@ -25,7 +25,7 @@ it('a name with a private address is refused when it is resolved; nobody is conn
   const server = createServer(() => connections++);
   await new Promise<void>((resolve) => server.listen(0, resolve));
   const { port } = server.address() as AddressInfo;
-  // A name passes when it is registered: what it means can change at any time.
+  // A name passes at registration: its address can change at any time.
   const body = { url: `https://localhost:${port}/` };
   const { status, json } = await partner.call('POST', '/v1/webhooks', { body });
   expect(status).toBe(201);
@@ -38,11 +38,11 @@ it('a name with a private address is refused when it is resolved; nobody is conn
     },
     { what: 'an attempt' },
   );
-  // Not public, or unknown: that depends on the name servers of the machine.
+  // Not public, or unknown: that depends on the machine's name servers.
   expect(delivery.attempts[0]).toMatchObject({ code: null, error: expect.stringContaining('localhost') });
   expect(delivery.status).toBe('pending');
 
-  // Nor is one that was stored while private addresses were allowed.
+  // Nor to one that was stored while private addresses were allowed.
   const store = createWebhookStore(api.db);
   const owner = { _id: 1_000, partner: partner.id };
   const webhook = {

@@ -1,4 +1,4 @@
-/** A real receiver of webhooks: a server that remembers what it got, and answers as it is told. */
+/** A real webhook receiver: records its requests and answers as configured. */
 import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -13,11 +13,11 @@ export interface Received {
   event: any;
 }
 
-/** A status, with a Location if it is a redirect; or nothing, ever. */
+/** A status, with a Location for a redirect; or no response at all. */
 type ReceiverResponse = number | { status: number; location: string } | 'nothing';
 export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 
-/** The key as Standard Webhooks defines it; independent of the code under test. */
+/** Verifies the signature as Standard Webhooks defines it, independently of the code under test. */
 export async function isSigned({ headers, body }: Received, secret: string): Promise<boolean[]> {
   const encoder = new TextEncoder();
   const raw = Buffer.from(secret.slice('whsec_'.length), 'base64');
@@ -32,7 +32,7 @@ export async function isSigned({ headers, body }: Received, secret: string): Pro
   );
 }
 
-/** With a certificate and its key, by https. */
+/** Serves https if given a certificate and its key. */
 export async function startReceiver({ host = '127.0.0.1', pem }: { host?: string; pem?: string } = {}) {
   const received: Received[] = [];
   let answer: (got: Received) => ReceiverResponse = () => 204;
@@ -63,16 +63,16 @@ export async function startReceiver({ host = '127.0.0.1', pem }: { host?: string
     answerWith(next: ReceiverResponse | ((got: Received) => ReceiverResponse)): void {
       answer = typeof next === 'function' ? next : () => next;
     },
-    /** Down: connections are closed at once. */
+    /** While down, it closes connections at once. */
     setDown(down: boolean): void {
       isDown = down;
     },
-    /** What came to a path, once there are so many. */
+    /** Waits until a path has received this many requests. */
     got: (path: string, count: number): Promise<Received[]> =>
       waitFor(
         () => {
-          const some = received.filter((one) => one.path === path);
-          return some.length >= count ? some : null;
+          const matching = received.filter((one) => one.path === path);
+          return matching.length >= count ? matching : null;
         },
         { what: `${count} events at ${path}` },
       ),

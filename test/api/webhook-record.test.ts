@@ -1,4 +1,4 @@
-/** Events are recorded once for each job and webhook, however the processes that do it, and registrations, come between each other. */
+/** Events are recorded once per job and webhook, however recorders and registrations interleave. */
 import { randomBytes } from 'node:crypto';
 import type { Db } from 'mongodb';
 import { beforeAll, expect, it } from 'vitest';
@@ -24,7 +24,7 @@ beforeAll(() => ensureIndexes(database.db));
 
 const request = { kind: 'import', filePath: 'a', pathType: 0, keyType: 0, compressed: null } as const;
 
-/** As dispatch leaves them. */
+/** Ends jobs as dispatch does. */
 async function end(partner: string, count: number): Promise<void> {
   const ended = Array.from({ length: count }, () => numbered({ ...request, partner }, ++jobs, 0, new Date()));
   await insertEnded(
@@ -40,7 +40,7 @@ function scene() {
     const url = `https://hooks.acme.example/${randomBytes(4).toString('hex')}`;
     return ((await manage.register(partner, { url, description: null })) as WithSecret).webhook;
   };
-  /** The jobs that a webhook is told of. */
+  /** The jobs with a delivery to the webhook. */
   const told = async (webhook: number) => {
     const found = database.db.collection<DeliveryDocument>(collections.deliveries).find({ webhook });
     return (await found.sort({ _id: 1 }).toArray()).map(({ job }) => job);
@@ -54,7 +54,7 @@ it('a webhook that is registered while events are recorded misses none that end 
   const early = await register('p-a');
   await end('p-a', 3);
   let late: Awaited<ReturnType<typeof register>> | undefined;
-  // Between what a recorder has read and where it says that it is done.
+  // Between the recorder's read and its write.
   const insert: typeof stores.deliveries.insert = async (...args) => {
     if (!late) {
       late = await register('p-a');

@@ -1,4 +1,4 @@
-/** Receivers with TLS: a certificate has to be of an authority that the process trusts, of the name in the URL, and in force. */
+/** Receivers with TLS: the certificate must be issued by a trusted authority, match the URL's name, and be valid now. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

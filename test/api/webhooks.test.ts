@@ -1,4 +1,4 @@
-/** Webhooks: partners are told of every end of a job by a signed POST, and can see what became of it. */
+/** Webhooks: every end of a job is sent to partners as a signed POST, and its deliveries can be inspected. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   createdWebhook,
@@ -44,11 +44,11 @@ async function register(call: Call, url: string) {
   expect(reply.status).toBe(201);
   return { id: reply.json.webhook_id as number, secret: reply.json.secret as string };
 }
-/** A partner with a webhook at a path of its own. */
+/** A partner with a webhook at its own path. */
 async function withWebhook() {
-  const made = await newPartner();
+  const created = await newPartner();
   const path = newPath();
-  return { ...made, path, ...(await register(made.call, receiver.url + path)) };
+  return { ...created, path, ...(await register(created.call, receiver.url + path)) };
 }
 /** Ends with `no_files`. */
 const importNothing = async (call: Call): Promise<number> =>
@@ -92,7 +92,7 @@ describe('an end', () => {
       expect(got.headers['content-type']).toBe('application/json');
     }
     expect(new Set(events.map(({ id }) => id)).size).toBe(3);
-    // A later end has been told: so the earlier ones are told once.
+    // A later end has been delivered, so each earlier one was delivered once.
     await importNothing(call);
     await receiver.got(path, 4);
     const jobs = receiver.received.filter((got) => got.path === path).map(({ event }) => event.data);
@@ -273,7 +273,7 @@ describe('a webhook', () => {
     expect(webhookEvents['webhook.test'].parse(got!.event).data).toEqual({ webhook_id: id });
     expect(await isSigned(got!, rotated.secret)).toEqual([true, false]);
     expect(await isSigned(got!, secret)).toEqual([false, true]);
-    // When the overlap is over, the old one signs no more.
+    // After the overlap, the old secret signs no more.
     const past = { $set: { 'secrets.1.expiresAt': new Date(0) } };
     await driver.db.collection<{ _id: number }>('webhooks').updateOne({ _id: id }, past);
     expect((await call('POST', `${HOOKS}/${id}/test`)).status).toBe(202);
@@ -302,9 +302,9 @@ describe('a webhook', () => {
 it('a URL is stored in its normal form, with nothing that a terminal would obey', async () => {
   const { call, id } = await withWebhook();
   const hostile = '/\u009b2J\u202e?a=\u001b]0;b';
-  const made = await call('POST', HOOKS, { body: { url: `HTTP://EXAMPLE.com${hostile}` } });
+  const created = await call('POST', HOOKS, { body: { url: `HTTP://EXAMPLE.com${hostile}` } });
   const normal = 'http://example.com/%C2%9B2J%E2%80%AE?a=%1B]0;b';
-  expect([made.status, made.json.url]).toEqual([201, normal]);
+  expect([created.status, created.json.url]).toEqual([201, normal]);
   const again = await call('POST', HOOKS, { body: { url: normal } });
   expect([again.status, again.json.code]).toEqual([409, 'webhook_exists']);
   const body = { url: `https://a.example${hostile}` };

@@ -1,14 +1,14 @@
-/** An HTTP proxy before the API that notes every request, and can lose an answer on its way back. */
+/** An HTTP proxy before the API that records every request and can drop a response. */
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface AnsweringProxy {
   url: string;
-  /** `POST /v1/marketplace/import`, in their order. */
+  /** `POST /v1/marketplace/import`, in order. */
   seen: string[];
-  /** Of the next requests with this method that succeed, so many answers are lost: the API has done it, and nobody hears of it. */
+  /** Drops the next `count` successful responses to this method: the API has done the work, and the client does not know. */
   lose(method: string, count: number): void;
-  /** The answer to the next request of a path that ends so, and succeeds, begins and does not end. */
+  /** Truncates the response of the next successful request whose path ends like this, and leaves the connection open. */
   breakOff(path: string): void;
   close(): Promise<void>;
 }

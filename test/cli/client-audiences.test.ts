@@ -11,7 +11,7 @@ import { type Service, sharedService } from '../support/stack.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { createTerminal, provision, type Variables, variablesOf } from './partner.ts';
 
-// Every command is a process of its own.
+// Every command starts its own process.
 vi.setConfig({ testTimeout: 300_000 });
 
 let service: Service;

@@ -10,7 +10,7 @@ import { type Service, sharedService } from '../support/stack.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { createTerminal, provision, type Variables, variablesOf } from './partner.ts';
 
-// Every command is a process of its own.
+// Every command starts its own process.
 vi.setConfig({ testTimeout: 300_000 });
 
 let service: Service;
@@ -26,7 +26,7 @@ beforeAll(async () => {
   variables = variablesOf(partner.issued, service.apiUrl);
 });
 
-/** Local files, by their names. */
+/** Writes local files by name. Returns their folder. */
 function localFiles(files: Record<string, string | Uint8Array>): string {
   const folder = temporaryFolder();
   for (const [name, content] of Object.entries(files)) {

@@ -1,4 +1,4 @@
-/** `headrace login`, profiles, and what is said when the keys or the service are not there. */
+/** `headrace login`, profiles, and the messages when keys or the service are missing. */
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -44,7 +44,7 @@ describe('login', () => {
 
     variables = home;
     expect(await json('import', 'list')).toEqual([]);
-    // The environment beats the profile, and a flag the environment.
+    // The environment overrides the profile, and a flag overrides the environment.
     variables = { ...home, HEADRACE_API_KEY: 'wrong' };
     expect((await failure(4, 'import', 'list')).code).toBe('unauthorized');
     expect(await json('import', 'list', '--api-key', issued.api_key)).toEqual([]);

@@ -1,4 +1,4 @@
-/** Jobs that do not end, answers that are lost, requests that are refused for now: what a partner's command does about them. */
+/** How a partner's command handles jobs that do not end, lost responses, and rate limits. */
 import { writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ let variables: Variables;
 const { json, failure, start } = createTerminal(() => variables);
 
 beforeAll(async () => {
-  // Without a pipeline no job ends; and one request a second is soon too many.
+  // Without a pipeline no job ends; with a limit of one request per second the rate limit is hit soon.
   service = await startService({
     parts: ['api'],
     env: { HEADRACE_RATE_PER_SECOND: '1' },

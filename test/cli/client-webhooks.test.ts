@@ -7,7 +7,7 @@ import { type OwnService, startService } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { createTerminal, type IssuedPartner, provision, type Variables, variablesOf } from './partner.ts';
 
-// Every command is a process of its own.
+// Every command starts its own process.
 vi.setConfig({ testTimeout: 300_000 });
 
 let service: OwnService;

@@ -10,7 +10,7 @@ import { linesToCorrect } from '../../deploy/cli/partner/rejected-rows.ts';
 import { placeOf } from '../../deploy/cli/partner/storage.ts';
 
 const cli = fileURLToPath(new URL('../../deploy/cli', import.meta.url));
-/** `completion` loads all commands: it lists them. */
+/** Without `completion`: it lists all commands, so it loads them. */
 const entryPoints = (readdirSync(cli, { recursive: true }) as string[]).filter((name) =>
   /^(?:partner|load)\/commands\/(?!completion)/.test(name),
 );

@@ -6,7 +6,7 @@ import { wholeProgram } from '../support/whole-program.ts';
 const program = await wholeProgram();
 const isVisible = (name: string) => name !== 'compose-setup';
 
-/** What bash offers when Tab is pressed after these words. */
+/** What bash offers for Tab after these words. */
 function offered(...words: string[]): string[] {
   const typed = ['headrace', ...words].map((word) => `'${word}'`).join(' ');
   const press = `COMP_WORDS=(${typed}); COMP_CWORD=${words.length}; _headrace; printf '%s\\n' "\${COMPREPLY[@]}"`;

@@ -1,4 +1,4 @@
-/** `headrace doctor` on the real servers: all is well, and one broken thing each. */
+/** `headrace doctor` on the real servers: all is well, then one broken thing at a time. */
 import { expect } from 'vitest';
 import { describeTopics } from '../../pipeline/kafka/describe-topics.ts';
 import { createKafka, topicName } from '../../pipeline/kafka/topics.ts';
@@ -45,7 +45,7 @@ test('a healthy service: every check is there, nothing is a problem, the exit co
     report = await examine(service.env);
     return report.findings.filter(({ state }) => state === 'ok').map(({ check }) => check);
   };
-  // A process that was not scheduled for long has lost its place in a group, and joins again.
+  // A process that was starved has lost its place in a group, and joins again.
   await eventually(good).toEqual(
     expect.arrayContaining([
       ...['settings', 'kafka connection', 'kafka topics', 'kafka rights', 'kafka groups'],
@@ -59,7 +59,7 @@ test('a healthy service: every check is there, nothing is a problem, the exit co
   expect(topics.map(({ messages }) => messages)).toEqual(topics.map(() => 0));
   const [storage] = all(report, 'storage');
   expect(storage!.found).toMatch(/can be listed and read$/);
-  // The servers of the tests ask nobody who he is.
+  // The test servers have no authentication.
   expect(all(report, 'mongodb rights')).toMatchObject([{ state: 'warning' }]);
 });
 
@@ -86,7 +86,7 @@ test('before the first start: what will be created is no problem, and nothing is
   expect(databases.databases.map(({ name }) => name)).not.toContain(env.HEADRACE_MONGO_DATABASE);
 });
 
-/** Nothing listens on the discard port of this machine. */
+/** Nothing listens on the local discard port. */
 const nowhere = '127.0.0.1:9';
 
 test.for([
@@ -106,7 +106,7 @@ test.for([
     expect([report.code, report.ok]).toEqual([1, false]);
     const [found] = problems(report).filter((finding) => finding.check === check);
     expect(found?.advice).toContain(setting);
-    // The others are examined all the same.
+    // The other checks still run.
     expect(report.findings.some((finding) => finding.check !== check && finding.state === 'ok')).toBe(true);
   },
 );

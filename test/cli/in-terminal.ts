@@ -1,4 +1,4 @@
-/** A command in a terminal: script(1) gives it one, and what is typed goes in by its standard input. */
+/** A command in a terminal, which script(1) provides; typed text goes to its standard input. */
 import { spawn, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { cleanEnvironment } from '../support/run-headrace.ts';
@@ -7,12 +7,12 @@ import type { Variables } from './partner.ts';
 
 const headrace = fileURLToPath(new URL('../../deploy/headrace.mjs', import.meta.url));
 
-/** That of util-linux; others take other options. */
+/** script(1) of util-linux; other versions take other options. */
 export const hasTerminals = spawnSync('script', ['-qefc', 'true', '/dev/null']).status === 0;
 
 const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** Node asks these for the number of colours before it asks TERM; under `CI` a terminal has none. */
+/** Node reads these for the number of colours before TERM; with `CI`, a terminal has none. */
 const colourSettings = [
   'CI',
   'COLORTERM',
@@ -38,7 +38,7 @@ export function startInTerminal(args: readonly string[], variables: Variables) {
   const code = new Promise<number | null>((resolve) => child.once('close', resolve));
   return {
     screen: () => screen,
-    /** Types once the screen shows what it waits for. */
+    /** Types once the screen shows this text. */
     async type(text: string, after: string): Promise<void> {
       await waitFor(() => screen.includes(after), { what: `${after} on the screen` });
       child.stdin.write(text);

@@ -26,13 +26,13 @@ import { type Service, sharedService } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type IssuedPartner, provision } from './partner.ts';
 
-// Every command is a process of its own.
+// Every command starts its own process.
 vi.setConfig({ testTimeout: 300_000 });
 
 let service: Service;
 let issued: IssuedPartner;
 let attributeId: number;
-/** Of the partner; no folder above it has anything to do with Node. */
+/** The partner's home; no parent folder belongs to a Node project. */
 const home = mkdtempSync(join(tmpdir(), 'headrace-installed-'));
 const env = {
   PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
@@ -53,7 +53,7 @@ async function json(...args: string[]): Promise<any> {
   return JSON.parse(stdout);
 }
 
-/** The line that the page shows. */
+/** The install line of the page. */
 const installLine = blocksIn(pages['api/README.md']!)
   .flatMap(({ text }) => text.split('\n'))
   .find((line) => line.startsWith('curl') && line.includes('/cli'))!;

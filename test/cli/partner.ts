@@ -1,4 +1,4 @@
-/** A partner at a terminal: an API key, storage keys, and the `headrace` command. Nothing of the service's own settings. */
+/** A partner at a terminal: an API key, storage keys, and the `headrace` command, without the service's own settings. */
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject } from 'vitest';
@@ -36,7 +36,7 @@ export async function provision(service: Service) {
   return { issued, admin, attribute };
 }
 
-/** All that such a command needs, in the environment; profiles of whoever runs the tests are out of reach. */
+/** The environment of such a command; the tester's own profiles are out of reach. */
 export function variablesOf({ api_key, s3 }: IssuedPartner, apiUrl: string): Variables {
   return {
     ...emptyHome(),
@@ -50,7 +50,7 @@ export function variablesOf({ api_key, s3 }: IssuedPartner, apiUrl: string): Var
   };
 }
 
-/** A new one for each call, gone with the run. */
+/** A new home for each call, removed after the run. */
 export const emptyHome = (): Variables => ({
   XDG_CONFIG_HOME: mkdtempSync(join(inject('scratch'), 'home-')),
 });
@@ -60,7 +60,7 @@ export function createTerminal(variables: () => Variables) {
   return {
     run,
     start: (...args: string[]) => startHeadrace(args, variables()),
-    /** The lines of a command that ends with this code and says nothing on standard error. */
+    /** The output lines of a command that exits with this code and an empty stderr. */
     async lines(...args: string[]): Promise<string[]> {
       const { code, stdout, stderr } = await run(...args);
       expect([code, stderr]).toEqual([0, '']);
@@ -72,7 +72,7 @@ export function createTerminal(variables: () => Variables) {
       expect([code, stderr]).toEqual([0, '']);
       return JSON.parse(stdout);
     },
-    /** The error of a command that ends with this code. */
+    /** The error of a command that exits with this code. */
     async failure(code: number, ...args: string[]) {
       const outcome = await run(...args, '--json');
       expect([outcome.code, outcome.stdout + outcome.stderr]).toEqual([code, expect.any(String)]);

@@ -1,7 +1,4 @@
-/**
- * `headrace replay` on the real stack: a job that has ended stays as it is, and a dead letter whose cause is mended brings its job to
- * its end.
- */
+/** `headrace replay` on the real stack: an ended job stays unchanged, and a dead letter whose cause is fixed lets its job end. */
 import { expect } from 'vitest';
 import { consume } from '../../pipeline/engine/consume.ts';
 import { createRetry } from '../../pipeline/engine/retry.ts';
@@ -19,7 +16,7 @@ import { type OwnService, startService } from '../support/stack.ts';
 import { setNames } from '../support/stored-sets.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** Validate comes later. Nothing heals by itself within the test: what is lost is dispatched again after an hour. */
+/** Validate starts later. Nothing recovers on its own within the test: lost messages are dispatched again after an hour. */
 const test = withService({
   parts: ['pipeline'],
   stages: ['dispatch', 'split', 'sink'],
@@ -45,7 +42,7 @@ async function stateOf({ config }: OwnService) {
   return { letters: of('deadLetters').messages, lag: of('rows').lag!.messages };
 }
 
-/** A validate of another version, which cannot decode what split sends. The real consumer, up to the point where it decodes. */
+/** A validate of another version, which cannot decode what split sends. The real consumer up to decoding. */
 async function runOldValidate(
   { config, publisher, db }: Driver,
   untilDone: () => Promise<unknown>,
@@ -98,7 +95,7 @@ test('a dead letter is put back once its cause is mended, and its job ends with 
   const { HEADRACE_PIPELINE_PORT: _, ...env } = service.env;
   const validate = await startService({ parts: ['pipeline'], stages: ['validate'], env });
   onTestFinished(() => validate.stop());
-  // Validate has nothing to do any more, and the job waits for what it has lost.
+  // Validate has no messages left, and the job waits for the lost ones.
   expect(await driver.jobs.findOne({ _id: job })).toMatchObject({ phase: 'listed' });
 
   const expected = { planned: { [rows]: 1 }, remarks: [expect.stringContaining('no wire-format header')] };
@@ -107,7 +104,7 @@ test('a dead letter is put back once its cause is mended, and its job ends with 
   expect(await replay(service, '--dead-letters', '--yes')).toMatchObject({ ...expected, published: 1 });
   expect(await driver.ended(job)).toMatchObject({ status: 2, rows: 3_001, uniqueDevices: 3_000 });
   expect(await driver.members(setNames.attribute(attribute))).toEqual(asMembers(devices));
-  // It is put back once; what still cannot be decoded stays.
+  // A second replay publishes nothing; what still cannot be decoded stays.
   const again = await replay(service, '--dead-letters', '--yes');
   expect(again).toMatchObject({ planned: {}, remarks: expected.remarks, published: 0 });
 
@@ -122,7 +119,7 @@ test('a dead letter is put back once its cause is mended, and its job ends with 
   const shortNames = Object.keys(planned).map((name) => name.split('.').pop());
   expect(shortNames.sort()).toEqual(['devices', 'files', 'jobs', 'rows']);
   expect(published).toBe(Object.values(planned).reduce((sum, count) => sum + count, 0));
-  // A job behind it: when it has ended, everything that was replayed has been read.
+  // A job behind it: once it has ended, all replayed messages have been read.
   await driver.upload(partner, 'after.csv', file(ids(10), await driver.attribute(partner)));
   expect(await driver.ended(await driver.import(partner, 'after.csv'))).toMatchObject({ uniqueDevices: 10 });
   expect(await picture()).toEqual(before);

@@ -1,4 +1,4 @@
-/** `headrace tap` as a person and a script run it, on the real stack. */
+/** `headrace tap` as a user and as a script run it, on the real stack. */
 import { readFileSync } from 'node:fs';
 import { parse } from 'csv-parse/sync';
 import { expect, vi } from 'vitest';
@@ -19,7 +19,7 @@ interface Loaded {
   rows: string[];
 }
 
-/** Two imports of two partners; the second one is looked at. */
+/** Imports of two partners; the tests inspect the second. */
 const test = base.extend<{ loaded: Loaded }>({
   loaded: [
     async ({ driver }, use) => {
@@ -68,7 +68,7 @@ test('only a job, a partner, a type, so many', async ({ service, loaded }) => {
   const ofJob = await tap(service.env, ...all, '--job', String(job));
   expect(ofJob.every(({ value }) => value!.job === job)).toBe(true);
   expect(new Set(ofJob.map(({ topic }) => topic))).toEqual(new Set(all));
-  // Devices, markers and rejects do not say whose they are.
+  // Devices, markers and rejects do not contain their partner.
   expect(await tap(service.env, ...all, '--partner', partner)).toEqual(ofJob);
   const markers = await tap(service.env, 'devices', '--type', 'jobmarker', '--job', String(job));
   expect(new Set(markers.map(({ type }) => type))).toEqual(new Set(['JobMarker']));
@@ -152,7 +152,7 @@ test('garbage is shown as what it is', async ({ service, driver }) => {
 
 const letter = { topic: 't', partition: 0, offset: '0', error: '', key: null, value: Buffer.alloc(0), at: 0 };
 
-/** The largest size that the process has had, while it runs. */
+/** The process's peak memory so far. */
 const peakOf = (pid: number) => {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   return Number(/VmHWM:\s+(\d+) kB/.exec(status)![1]) * 1_024;

@@ -1,11 +1,11 @@
-/** `headrace topics`: what the brokers hold, and how far the stages are behind. */
+/** `headrace topics`: what the brokers hold, and the lag of the stages. */
 import { expect } from 'vitest';
 import { withService } from '../support/fixture.ts';
 import { file, ids } from '../support/rows.ts';
 import { runHeadrace } from '../support/run-headrace.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** Without validate: what split sends is not read by anybody. */
+/** Without validate: nothing reads what split sends. */
 const test = withService({ parts: ['pipeline'], stages: ['dispatch', 'split', 'sink'] });
 
 interface Topic {
@@ -67,7 +67,7 @@ test('every topic with its contents, and the lag of its stage in messages and in
   const later = (await list()).get('rows')!;
   expect(later.lag!.seconds).toBeGreaterThan(rows.lag!.seconds);
   expect(topics.get('status')).toMatchObject({ cleanup: 'compact,delete', lag: null });
-  // The job is in flight, so its message is not committed.
+  // The job is in flight, so its message's offset is not committed.
   expect(topics.get('jobs')!.lag).toMatchObject({ stage: 'dispatch', messages: 1 });
 
   const { stdout } = await runHeadrace(['topics'], env);

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { Exited, wholeProgram } from '../support/whole-program.ts';
 import { hasTerminals, startInTerminal } from './in-terminal.ts';
 
-/** What is said instead of running the command, and the exit code. */
+/** The message printed instead of running the command, and the exit code. */
 async function refusalOf(args: readonly string[]): Promise<{ code: number; said: string }> {
   let said = '';
   const load = () => {
@@ -75,7 +75,7 @@ describe('a bad value names its option', () => {
 });
 
 const loggedIn = '--api-url http://127.0.0.1:1 --api-key x';
-/** The arguments with which each command that cannot be undone would run. */
+/** The arguments of each command that cannot be undone. */
 const permanent: Record<string, string> = {
   'admin attribute delete': '--attribute 1',
   'admin job cancel': '1',
@@ -97,7 +97,7 @@ const permanent: Record<string, string> = {
 describe('a change that cannot be undone', () => {
   test('has --yes, and nothing else has it', () => {
     const withYes = all.filter(({ command }) => command.options.some(({ long }) => long === '--yes'));
-    // `down` asks only with --purge, and where there is something to delete (local-stack.test.ts); `replay` says first what it will do
+    // `down` asks only with --purge and if there is something to delete (local-stack.test.ts); `replay` announces what it will do
     // (replay.test.ts).
     expect(withYes.map(({ path }) => nameOf(path)).sort()).toEqual(
       [...Object.keys(permanent), 'down', 'replay'].sort(),
@@ -119,7 +119,7 @@ describe('a change that cannot be undone', () => {
   );
 
   test.runIf(hasTerminals)('asks at a terminal, and Enter alone changes nothing', async () => {
-    // Nobody listens there: a request would fail otherwise.
+    // Nothing listens there: a request would fail differently.
     const terminal = startInTerminal(['audience', 'delete', '1', ...loggedIn.split(' ')], {});
     await terminal.type('\r', 'Delete audience 1 permanently?');
     const { code, screen } = await terminal.end();

@@ -1,4 +1,4 @@
-/** Who may see what in the console, and names that are meant to break it. */
+/** Access rules of the console, and names crafted to break it. */
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { sealShareLink } from '../../api/auth/share-links.ts';
@@ -14,7 +14,7 @@ const test = withSharedService();
 const browser = useBrowser();
 const hostile = '"><img src=x onerror=alert(1)>';
 
-/** A link as the API makes it, with another end. */
+/** A share link as the API creates it, with another expiry. */
 const sharedUntil = (secret: Uint8Array, audience: number, { partner, key }: Scene, expiresAt: number) =>
   sealShareLink(secret, { partner, audience, key: keyIdOf(key)!, expiresAt });
 
@@ -91,7 +91,7 @@ test('a customer sees its own audiences; another’s report is not found, like o
   };
   expect(await mainOf(scene.reportOf(theirs))).toBe(await mainOf(scene.at('/console/segments/19999999')));
 
-  // Any site can make the browser open a link: it signs nobody out, and nobody in instead.
+  // Any site can make the browser open a link, so a link neither ends a session nor replaces it.
   await page.goto(`${scene.reportOf(theirs)}?token=${await scene.tokenOf('zenith')}`);
   await page.getByRole('heading', { level: 1, name: 'This link is for another account' }).waitFor();
   await page.getByText('still signed in as acme').waitFor();
@@ -138,7 +138,7 @@ test('a share link shows one report to anyone, as a customer sees it, and nothin
     .getByText(/^Works until /)
     .waitFor();
 
-  // Whoever has the link, without an account.
+  // A guest who has the link, without an account.
   const guest = await browser.open();
   await guest.goto(link);
   await guest.getByRole('heading', { level: 1, name: 'Shared' }).waitFor();
@@ -161,7 +161,7 @@ test('a share link shows one report to anyone, as a customer sees it, and nothin
   await other.goto(link);
   await other.getByRole('heading', { level: 1, name: 'This link is for another account' }).waitFor();
 
-  // One that has ended says whom to ask.
+  // An expired link says whom to ask.
   const sealed = sharedUntil(service.config.secret, audience.audience_id, scene, Date.now() - 1_000);
   await guest.goto(`${scene.reportOf(audience)}?share=${sealed}`);
   await guest.getByText(`Ask ${scene.owner} for a new link`).waitFor();

@@ -6,7 +6,7 @@ import { quote, submitAgain } from '../../api/console/curl.ts';
 const origin = 'http://localhost:8080';
 const log = { key_type: 1, path_type: 0 } as ImportLog;
 
-/** What a shell makes of a text that was quoted for it. */
+/** How a shell reads quoted text. */
 const shellSees = (text: string) =>
   execFileSync('/bin/sh', ['-c', `printf %s ${text}`], { encoding: 'utf8' });
 

@@ -1,4 +1,4 @@
-/** A service with a privacy floor: no page shows a count under it, and each says why. */
+/** A service with a privacy floor: no page shows a count below it, and each says why. */
 import { expect } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { withService } from '../support/fixture.ts';

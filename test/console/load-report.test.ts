@@ -1,4 +1,4 @@
-/** The page that `headrace load --report` writes. */
+/** The report that `headrace load --report` writes. */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { beforeAll, expect, it } from 'vitest';

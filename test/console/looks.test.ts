@@ -115,7 +115,7 @@ test('every page and state, light and dark, wide and narrow', async ({ service, 
   await look('report-cleared', reportOf(cleared), () => page.getByText(/^Cleared on /).waitFor());
   await look('not-found', '/console/segments/19999999', () => heading(page, 'Not found'));
 
-  // What the service has not answered yet.
+  // The page while the response is pending.
   const held = `**${AUDIENCE}*`;
   await page.route(held, () => {});
   await look('audiences-loading', '/console/audiences', () => page.getByText('Loading').waitFor());

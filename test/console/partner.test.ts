@@ -1,4 +1,4 @@
-/** What a partner does in the console, in a real browser: uploads, dry runs, loads, corrections, webhooks, privacy requests. */
+/** A partner's work in the console, in a real browser: uploads, dry runs, loads, corrections, webhooks, privacy requests. */
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -18,7 +18,7 @@ import { createScene, rowsOf, type Scene, shows } from './support/scene.ts';
 const test = withSharedService();
 const browser = useBrowser();
 
-/** Drops a file of `times` the text on the page. */
+/** Drops a file that repeats the text `times` times on the page. */
 async function drop(page: Page, name: string, text: string, times = 1): Promise<void> {
   const dataTransfer = await page.evaluateHandle(
     ([name, text, times]) => {
@@ -48,7 +48,7 @@ async function attributeOf(scene: Scene, driver: Driver): Promise<number> {
   return _id;
 }
 
-/** What the page shows while it works: values of progress bars, and the current phase. */
+/** Records what the page shows while it works: values of progress bars, and the current phase. */
 const watchProgress = (page: Page) =>
   page.evaluate(() => {
     const seen = new Set<string>();
@@ -65,7 +65,7 @@ const watchProgress = (page: Page) =>
 const progressSeen = (page: Page) =>
   page.evaluate(() => [...(window as unknown as { seen: Set<string> }).seen]);
 
-/** HEADRACE_TEST_UPLOAD_MB=200 for the size that people upload. */
+/** HEADRACE_TEST_UPLOAD_MB=200 for a realistic size. */
 const MEGABYTES = Number(process.env.HEADRACE_TEST_UPLOAD_MB ?? 1);
 
 test('a file is dropped, checked, imported and watched; its rejected rows are corrected', async ({
@@ -97,7 +97,7 @@ test('a file is dropped, checked, imported and watched; its rejected rows are co
     expect(await fact(page, 'Would be rejected').textContent()).toContain(number(times * bad.length));
     await expectGoodLooks(page, 'dry-run');
   }
-  // Nothing was loaded by looking.
+  // The dry run has loaded nothing.
   expect((await scene.call('GET', IMPORT)).json).toEqual([]);
   expect((await driver.members(setNames.attribute(attribute))).size).toBe(0);
 
@@ -117,7 +117,7 @@ test('a file is dropped, checked, imported and watched; its rejected rows are co
     expect(seen).toContain('Loading');
   }
 
-  // One of the two is corrected, the other left out.
+  // One of the two rows is corrected, the other left out.
   const corrected = ids(1)[0]!;
   const rowsToCorrect = page.getByLabel('Correct the rows');
   expect((await rowsToCorrect.inputValue()).split('\n').slice(0, 3)).toEqual([
@@ -144,7 +144,7 @@ test('with the keyboard alone: from signing in to a resubmitted reject', async (
   await scene.ended(`${IMPORT}/${id}`);
 
   const page = await browser.open();
-  /** Tab until the focus is on it; what has it is visible. */
+  /** Presses Tab until the element has the focus; the focus is visible. */
   const reach = async (name: string | RegExp) => {
     const isThere = () =>
       page.evaluate(() => {
@@ -277,8 +277,8 @@ test('webhooks show their deliveries, and send one again', async ({ service, dri
   const receiver = await startReceiver();
   try {
     receiver.answerWith(410);
-    const made = await scene.call('POST', '/v1/webhooks', { body: { url: `${receiver.url}/hook` } });
-    const { webhook_id: id } = made.json;
+    const created = await scene.call('POST', '/v1/webhooks', { body: { url: `${receiver.url}/hook` } });
+    const { webhook_id: id } = created.json;
     const audience = await scene.create('Of a webhook', 'hook.csv', file(ids(10), ''));
     await scene.loaded(audience);
     const page = await browser.open();
@@ -398,7 +398,7 @@ test('another site changes nothing, whatever it makes the browser send', async (
   try {
     const page = await browser.open({ tolerated: /CORS policy|Failed to load resource/ });
     await scene.signIn(page);
-    // Another port is another origin of the same site, which gets the cookie; another name is another site, which does not.
+    // Another port is another origin of the same site and gets the cookie; another host name is another site and does not.
     for (const host of ['127.0.0.1', 'localhost']) {
       await page.goto(`http://${host}:${(evil.address() as AddressInfo).port}/`);
       const sent = await page.evaluate(

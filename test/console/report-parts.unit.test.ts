@@ -1,4 +1,4 @@
-/** The arithmetic behind the charts and tables of the report. */
+/** The arithmetic behind the report's charts and tables. */
 import { parse } from 'csv-parse/sync';
 import { describe, expect, it } from 'vitest';
 import { asOf } from '../../api/client/format.ts';

@@ -1,4 +1,4 @@
-/** The composition report in a real browser, on the real service: what it shows is what plain sets say. */
+/** The composition report in a real browser, on the real service: it matches plain sets. */
 import { readFile } from 'node:fs/promises';
 import { parse } from 'csv-parse/sync';
 import type { Page } from 'playwright-core';
@@ -17,7 +17,7 @@ const zeros = '00000000-0000-0000-0000-000000000000';
 const number = (value: number) => new Intl.NumberFormat('en').format(value);
 const percent = (share: number) => `${Math.round(share * 1000) / 10}%`;
 
-/** The rows of a CSV file that a button of the page saves. */
+/** The CSV file that a button of the page saves. */
 async function savedBy(page: Page, click: () => Promise<void>): Promise<string> {
   const [download] = await Promise.all([page.waitForEvent('download'), click()]);
   return readFile(await download.path(), 'utf8');
@@ -27,7 +27,7 @@ const csvOf = async (page: Page, caption: string): Promise<string[][]> =>
     await savedBy(page, () => page.getByRole('button', { name: `Download ${caption} as CSV` }).click()),
   ) as string[][];
 
-/** How far the bars of a column reach, as a share of their place. */
+/** The widths of a column's bars, as a share of the column. */
 const barsOf = (page: Page, caption: string, column: string): Promise<number[]> =>
   page
     .getByRole('table', { name: caption })
@@ -39,7 +39,7 @@ const barsOf = (page: Page, caption: string, column: string): Promise<number[]> 
       }),
     );
 
-/** How far the bars of the indexes reach from the middle, as a share of the half; to the left they are negative. */
+/** The lengths of the index bars from the middle, as a share of the half; negative to the left. */
 const indexBars = (page: Page): Promise<number[]> =>
   page.locator('.diverging-bar').evaluateAll((bars) =>
     bars.map((bar) => {
@@ -53,7 +53,7 @@ const indexBars = (page: Page): Promise<number[]> =>
 test('numbers, tables, charts, comparison, downloads and print of a report', async ({ service, driver }) => {
   const scene = await createScene(service, driver);
   const devices = ids(2_000);
-  // Nine attributes: enough for the search to be there.
+  // Nine attributes: enough for the search field to appear.
   const attributes = new Map(
     [...'ABCDEFGHI'].map((letter, i) => [
       i === 0 ? 'Letters > Attribute A' : `Attribute ${letter}`,
@@ -90,7 +90,7 @@ test('numbers, tables, charts, comparison, downloads and print of a report', asy
   await shows(page, 'Rows read', number(1_052 + 500));
   await shows(page, 'Match rate', percent(matched / own.length));
 
-  // What a customer has no use for: where the files are, and commands for them.
+  // Hidden from customers: where the files are, and commands for them.
   const text = await page.locator('main').textContent();
   for (const hidden of ['curl', scene.prefix, 'week-1.csv', 'Next steps']) expect(text).not.toContain(hidden);
 
@@ -153,7 +153,7 @@ test('numbers, tables, charts, comparison, downloads and print of a report', asy
   const picture = `Spring visitors: ${number(own.length)} devices; Subscribers: 500; in both: ${number(shared)}`;
   await page.getByRole('img', { name: picture }).waitFor();
 
-  // The growth chart: by load, inside its grid, with the numbers of a point beside it.
+  // The growth chart: by load, inside its grid, with a point's numbers beside it.
   const growth = async () =>
     (await rowsOf(page, 'Growth by load')).map(([, status, fresh, repeated]) => [status, fresh, repeated]);
   await eventually(growth).toEqual([
@@ -192,7 +192,7 @@ test('numbers, tables, charts, comparison, downloads and print of a report', asy
   await label.getByText(`${number(own.length)} devices`).waitFor();
   expect(await chart.getAttribute('aria-valuetext')).toContain('400 new, 100 already in audience');
 
-  // The time of the report is that of its reader; a refresh computes it anew.
+  // The report's time is in the reader's time zone; a refresh computes the report again.
   const composition = `${AUDIENCE}/${audience.audience_id}/composition`;
   const computedAt = async () => (await scene.call('GET', composition)).json.computed_at as string;
   const before = await computedAt();
@@ -236,7 +236,7 @@ test('numbers, tables, charts, comparison, downloads and print of a report', asy
   for (const { name, common } of expected)
     expect(csv).toMatch(new RegExp(`${name},${scene.owner},public,${common},`));
 
-  // On paper: light, without what can only be clicked, and with all rows.
+  // In print: light, without buttons, and with all rows.
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
   await eventually(() => page.getByRole('button', { name: 'Refresh' }).isVisible()).toBe(false);
   expect(await page.getByRole('navigation').first().isVisible()).toBe(false);
@@ -274,7 +274,7 @@ test('numbers, tables, charts, comparison, downloads and print of a report', asy
   await page.getByRole('link', { name: 'Back to the report' }).click();
   await shows(page, 'Unique devices', number(own.length));
 
-  // The partner sees the files, too. What changes elsewhere in the marketplace does not make its report outdated.
+  // The partner sees the files, too. Changes elsewhere in the marketplace do not make its report outdated.
   const partner = await browser.open();
   await scene.signIn(partner);
   let reads = 0;

@@ -1,4 +1,4 @@
-/** The pages in a real browser: the policy holds on each of them, and a deep link leaves no token behind. */
+/** The pages in a real browser: each enforces the content security policy, and a deep link leaves no token behind. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tokenOf } from '../api/console-support.ts';
 import { type Api, AUDIENCE, sharedApi, type TestPartner } from '../api/support.ts';
@@ -26,7 +26,7 @@ describe.each(['light', 'dark'] as const)('in the %s theme', (theme) => {
     const page = await browser.open({ theme });
     await page.goto(at('/docs'));
     await page.getByRole('heading', { level: 1, name: 'headrace' }).waitFor();
-    // The styles of the bundle are there: without them the page would be as wide as its longest line.
+    // The bundle's styles are loaded: without them the page would be as wide as its longest line.
     const font = await page.evaluate(() => getComputedStyle(document.body).fontFamily);
     expect(font).not.toBe('');
     await page.getByText('Queue an import').first().waitFor();
@@ -67,8 +67,8 @@ describe('the deep link', () => {
     const token = await tokenOf(api, partner, 'acme');
     const body = { name: 'Summer visitors', file_path: 'a' };
     const headers = { 'x-user-token': token };
-    const made = (await partner.call('POST', AUDIENCE, { body, headers })).json;
-    const path = `/console/segments/${made.default_warehouse_segment_id}`;
+    const created = (await partner.call('POST', AUDIENCE, { body, headers })).json;
+    const path = `/console/segments/${created.default_warehouse_segment_id}`;
 
     const page = await browser.open();
     const sent: string[] = [];

@@ -20,7 +20,7 @@ const env = { HEADRACE_SECRET: randomBytes(32).toString('base64') };
 const inner = { api: 8080, apiMetrics: 8081, pipeline: 8082, s3: 7070, prometheus: 9090 };
 const ports = {} as Record<keyof typeof inner, number>;
 
-/** The ports of the file may be taken here, and the storage is uploaded to from outside. */
+/** The file's ports may be taken on this host, and the test uploads to the storage from outside. */
 const override = () => `services:
   api: { ports: !override ["${published('api')}", "${published('apiMetrics')}"] }
   pipeline: { ports: !override ["${published('pipeline')}"] }
@@ -35,7 +35,7 @@ const compose = (...args: string[]) => {
 
 let before: Awaited<ReturnType<typeof leftovers>>;
 beforeAll(async () => {
-  // The command would build it, but not in the network of this machine.
+  // `compose up` would build it, too, but without the host's network.
   await build('headrace');
   before = await leftovers();
   const taken = new Set<number>();

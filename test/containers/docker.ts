@@ -8,7 +8,7 @@ export const docker = async (...args: string[]): Promise<string> => (await runTo
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** In the network of this machine: where images are made, packages come the way that is set up here. Returns what the builder says. */
+/** Builds in the host's network, so that packages come through the host's proxy settings. Returns the builder's output. */
 export function build(tag: string, { buildKit = false } = {}): Promise<string> {
   const builder = buildKit ? ['buildx', 'build', '--progress', 'plain', '--load'] : ['build'];
   const args = [...builder, '--network', 'host', '-f', 'deploy/Dockerfile', '-t', tag, '.'];
@@ -17,7 +17,7 @@ export function build(tag: string, { buildKit = false } = {}): Promise<string> {
 
 const lines = (text: string) => text.split('\n').filter(Boolean).sort();
 
-/** Everything that a purge has to remove, by kind and name. */
+/** Everything that a purge must remove, by kind and name. */
 export async function leftovers(): Promise<Record<'containers' | 'volumes' | 'networks', string[]>> {
   const named = ['--format', '{{.Name}}'];
   return {
@@ -39,7 +39,7 @@ export const healthIs = (container: string, wanted: 'healthy' | 'unhealthy') =>
     },
   );
 
-/** As the deployments run it, but in the network of this machine and on its loopback interface. */
+/** The options of the deployments, but in the host's network and on its loopback interface. */
 export function runOptions(env: Settings): string[] {
   const here = '127.0.0.1';
   const hosts = { HEADRACE_API_HOST: here, HEADRACE_METRICS_HOST: here };

@@ -1,4 +1,4 @@
-/** The Docker engine of the container tests: the one that runs, or one of our own, on a socket and in a folder of its own. */
+/** The Docker engine of the container tests: the one that runs, or a new one with its own socket and folder. */
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ interface Engine {
   stop(): Promise<void>;
 }
 
-/** Why there is no engine and none can be started. */
+/** Why no engine is running and none can be started. */
 export function whyNone(): string | undefined {
   if (!onPath('dockerd'))
     return 'no Docker engine is running, and there is no dockerd to start one (apt-get install docker.io)';
@@ -23,7 +23,7 @@ export function whyNone(): string | undefined {
   return undefined;
 }
 
-/** Undefined if whyNone says why. */
+/** Undefined if whyNone returns a reason. */
 export async function findEngine(): Promise<Engine | undefined> {
   if (await dockerAnswers()) return { host: undefined, stop: async () => {} };
   return whyNone() === undefined ? startEngine() : undefined;

@@ -48,7 +48,7 @@ test('BuildKit builds it, too', async () => {
   await docker('rmi', 'headrace-buildkit');
 });
 
-/** Every package with a version below node_modules, as npm names them. */
+/** Every package with a version below node_modules, by npm's name. */
 const listPackages = `
 const { readdirSync, readFileSync, existsSync } = require('node:fs');
 const found = [];
@@ -103,7 +103,7 @@ describe('the image as API and pipeline', () => {
       HEADRACE_API_PORT: api!,
       HEADRACE_API_METRICS_PORT: metrics!,
       HEADRACE_PIPELINE_PORT: pipeline!,
-      // An outage must show before the test loses its patience.
+      // An outage must show before the test's own timeouts.
       HEADRACE_LIMIT_BACKEND_MS: '5000',
     });
     await Promise.all([start('api'), start('pipeline')]);

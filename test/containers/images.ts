@@ -1,6 +1,6 @@
 /**
- * The images that the project names, where the registry does not give them: the same servers on Debian, with the entry points, users and
- * volumes of the official images. What they are made of is cached like the servers of `npm start`.
+ * Substitutes for the project's images if the registry is unreachable: the same servers on Debian, with the entry points, users and
+ * volumes of the official images. Their contents are cached like the servers of `npm start`.
  */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
@@ -39,7 +39,7 @@ const debian: Download = {
 };
 
 const [nodeVersion, npmVersion] = ['24.21.0', '11.21.1'];
-/** The package `node` installs this one with a script. */
+/** The package `node` installs this package with a script. */
 const nodePackage = `node-linux-${process.arch}`;
 const node: Download = {
   folder: `container-node-${nodeVersion}-npm-${npmVersion}`,
@@ -53,7 +53,7 @@ const node: Download = {
   },
 };
 
-/** Built as part of a module of ours: their own modules exclude versions, which `go install` refuses. */
+/** Builds within our own module: their modules exclude versions, which `go install` refuses. */
 async function goBuild(
   directory: string,
   { name, source, version, flags }: { name: string; source: string; version: string; flags: string },
@@ -71,7 +71,7 @@ async function goBuild(
 }
 
 const [composeVersion, buildxVersion] = ['2.40.3', '0.26.1'];
-/** The plugins of the docker command that Debian does not have. */
+/** Plugins of the docker command that Debian does not have. */
 const plugins: Download = {
   folder: `docker-plugins-compose-${composeVersion}-buildx-${buildxVersion}`,
   title: `Docker Compose ${composeVersion} and Buildx ${buildxVersion}`,
@@ -102,7 +102,7 @@ const plugins: Download = {
   },
 };
 
-/** The release 3.5.0 has this number as a Go module. */
+/** The Go module version of release 3.5.0. */
 const prometheusModule = '0.305.0';
 const prometheus: Download = {
   folder: 'prometheus-3.5.0',
@@ -121,7 +121,7 @@ const prometheus: Download = {
     ),
 };
 
-/** A folder for DOCKER_CONFIG in which the docker command finds Compose and Buildx. */
+/** Creates a DOCKER_CONFIG folder in which the docker command finds Compose and Buildx. */
 export async function dockerConfig(directory: string, signal: AbortSignal): Promise<string> {
   const config = join(directory, 'docker-config');
   mkdirSync(config);
@@ -206,7 +206,7 @@ ENTRYPOINT ["/usr/local/bin/docker-entrypoint.sh"]
   });
 }
 
-/** With this machine's npm configuration and certificates, so that `npm ci` works in a build. */
+/** Includes the host's npm configuration and certificates, so that `npm ci` works in a build. */
 async function makeNode(image: string, signal: AbortSignal): Promise<void> {
   const modules = join(await get(node, signal), 'node_modules');
   const npmrc = join(homedir(), '.npmrc');
@@ -254,7 +254,7 @@ const succeeds = (...args: string[]) =>
     () => false,
   );
 
-/** Returns those that could not be pulled. */
+/** Returns the images that could not be pulled. */
 export async function ensureImages(signal: AbortSignal): Promise<string[]> {
   const made: string[] = [];
   for (const [image, make] of Object.entries(recipes)) {

@@ -1,4 +1,4 @@
-/** `npm run test:containers`: what only a Docker engine shows. It needs an engine, or root and `dockerd`. */
+/** `npm run test:containers`: tests that need a Docker engine. It needs an engine, or root and `dockerd`. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -19,7 +19,7 @@ import { docker, exitCode, leftovers } from './docker.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const servers = serversOf(single);
-/** A wish would keep it from choosing. */
+/** Unset, so that `npm start` chooses. */
 const free = { HEADRACE_SERVERS: undefined };
 
 let before: Awaited<ReturnType<typeof leftovers>>;
@@ -41,7 +41,7 @@ const state = () => readState(join(clone, '.headrace'))!;
 const nameOf = (server: (typeof servers)[number]) => containerName(state(), server);
 const headrace = (...args: string[]) => runHeadrace(args, free, clone);
 
-/** In a group of its own, which gets the Ctrl-C of a terminal. */
+/** In its own process group, which gets a terminal's Ctrl-C. */
 function npmStart(): typeof running {
   // For npm ci.
   const { NODE_EXTRA_CA_CERTS } = process.env;
@@ -72,7 +72,7 @@ async function startDemo(): Promise<string> {
   return output();
 }
 
-/** npm itself ends by the signal; the last thing that a start says is that mongod has stopped. */
+/** npm itself ends by the signal; the last line of its output says that mongod has stopped. */
 async function ctrlC(): Promise<void> {
   process.kill(-running.child.pid!, 'SIGINT');
   await running.ended;
@@ -159,7 +159,7 @@ test('down --purge leaves nothing behind', async () => {
   expect(existsSync(join(clone, '.headrace'))).toBe(false);
 });
 
-/** A start of the servers alone, in a folder of its own. */
+/** Starts only the servers, in their own folder. */
 async function upIn(folder: string, env: Record<string, string | undefined>, through: string[] = []) {
   const directory = join(clone, folder);
   onTestFinished(async () => void (await headrace('down', '--purge', '--yes', '--state', directory)));
@@ -175,7 +175,7 @@ async function upIn(folder: string, env: Record<string, string | undefined>, thr
   return { code, stderr, stdout: '' };
 }
 
-// A registry that can be reached gives the image, and then there is nothing to see.
+// A reachable registry provides the image, and then nothing is made.
 const isMade = (process.env.HEADRACE_TEST_MADE_IMAGES ?? '').includes(images.s3);
 describe.skipIf(!isMade)('without an image and a registry', () => {
   beforeAll(async () => {

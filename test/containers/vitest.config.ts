@@ -8,9 +8,9 @@ export default defineConfig({
     root: fileURLToPath(new URL('../..', import.meta.url)),
     include: ['test/containers/*.test.ts'],
     reporters: ['verbose'],
-    // One engine, one image: each file counts what is left in it.
+    // One engine, one image: each file counts the leftovers in it.
     fileParallelism: false,
-    // Only to end what hangs: every wait has an end of its own, and says what did not come.
+    // Only a backstop for hangs: every wait has its own timeout and says what did not come.
     testTimeout: 1_800_000,
     hookTimeout: 1_800_000,
   },

@@ -48,7 +48,7 @@ async function withMongo<T>(work: (client: MongoClient) => Promise<T>): Promise<
   const client = await MongoClient.connect(first.mongo_url, { serverSelectionTimeoutMS: 60_000 });
   return work(client).finally(() => client.close());
 }
-/** Asks until it succeeds: a broker learns of a topic some time after the controller created it. */
+/** Retries until it succeeds: a broker learns of a topic some time after the controller created it. */
 const withAdmin = <T>(ask: (admin: ReturnType<Kafka['admin']>) => Promise<NonNullable<T>>) =>
   waitFor(
     async () => {
@@ -61,7 +61,7 @@ const withAdmin = <T>(ask: (admin: ReturnType<Kafka['admin']>) => Promise<NonNul
 const partitions = () =>
   withAdmin(async (admin) => (await admin.fetchTopicMetadata({ topics: ['kept'] })).topics[0]!.partitions);
 
-/** Another process listens there meanwhile. */
+/** Runs `work` while another process listens on the address. */
 async function whileTaken<T>(address: string, work: () => Promise<T>): Promise<T> {
   const [host, port] = address.split(':');
   const stranger = createServer((socket) => socket.destroy());

@@ -1,4 +1,4 @@
-/** What V8 compiled is kept beside a build and used by the next process; what does not fit is replaced. */
+/** V8's code cache is stored beside a build and used by the next process; an incompatible cache is replaced. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** What the image runs: the compiled service beside the packages that are no development tools, without anything to write to. */
+/** What the image runs: the compiled service with production dependencies only, on a read-only file system. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -13,7 +13,7 @@ import { type OwnService, startService } from '../support/stack.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Those that `npm ci --omit=dev` would install. */
+/** Links the packages that `npm ci --omit=dev` would install. */
 function linkPackages(into: string): void {
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { dev?: boolean; devOptional?: boolean }>;
@@ -44,7 +44,7 @@ beforeAll(async () => {
     program: [join(dist, 'headrace.cjs')],
     env: {
       NODE_ENV: 'production',
-      // Packages find each other where they are linked, not in the checkout.
+      // Packages resolve each other where they are linked, not in the checkout.
       NODE_PRESERVE_SYMLINKS: '1',
       NODE_PRESERVE_SYMLINKS_MAIN: '1',
       HOME: '/nonexistent',

@@ -25,7 +25,7 @@ describe('deploy/config', () => {
   });
 
   test('what the reference gives as a default is the default', () => {
-    // A floor of 0 suits a demo with few devices, one replica suits a single broker; neither suits a deployment.
+    // A floor of 0 suits a demo with few devices, and one replica a single broker; neither suits a deployment.
     const forDeployments = { privacyFloor: undefined, replicationFactor: undefined };
     const others = { secret: undefined, ...forDeployments };
     const reference = parseConfig(readConfigFile('reference'));

@@ -1,6 +1,6 @@
 /**
- * The image, the compose file and the Kubernetes manifests against the code: settings, commands, ports, paths, topics and groups. No
- * container is run here. Where kubectl is installed the manifests are rendered, too.
+ * Compares the image, the compose file and the Kubernetes manifests with the code: settings, commands, ports, paths, topics and
+ * groups. Runs no container. Renders the manifests if kubectl is installed.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -67,7 +67,7 @@ describe('the image', () => {
     expect(scripts.build).toBe('node deploy/build.mjs');
     const letIn = [...read('../.dockerignore').matchAll(/^!(.+)$/gm)].map(([, path]) => path!);
     for (const path of letIn) expect(existsSync(new URL(`../../${path}`, import.meta.url)), path).toBe(true);
-    // All that the build reads (deploy/build.mjs).
+    // Everything that the build reads (deploy/build.mjs).
     expect(letIn).toEqual(expect.arrayContaining(['api', 'pipeline', 'schemas', 'deploy', 'package.json']));
   });
 
@@ -211,7 +211,7 @@ describe('the Kubernetes manifests', () => {
         name: `headrace-${stage}`,
         target: `headrace-${stage}`,
         max: config.partitions / config.threads,
-        // Sink commits the messages of a job when the job is merged: every large one raises its lag.
+        // The sink commits the offsets of a job's messages when the job is merged, so every large job raises its lag.
         triggers: [stage === 'sink' ? { type: 'cpu' } : byLag(stage, topic)],
       })),
     );

@@ -1,4 +1,4 @@
-/** `npm start` as a person meets it: it comes up, loads, prints commands that work, stops at Ctrl-C, and starts again on the same data. */
+/** `npm start` as a user sees it: it starts, loads, prints commands that work, stops at Ctrl-C, and restarts on the same data. */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ import { type RunningHeadrace, runHeadrace, startHeadrace, startNpm } from '../s
 import { waitFor } from '../support/wait-for.ts';
 import { missingFrom, readme, runReadme } from './readme-commands.ts';
 
-// A whole stack starts here several times, on a machine that others use as well.
+// Starts a whole stack several times on a shared machine.
 vi.setConfig({ testTimeout: 600_000, hookTimeout: 300_000 });
 
 let folder: string;
@@ -62,12 +62,12 @@ test('npx finds the command in a clone', async () => {
   expect(await shell('npx headrace --version', clone)).toBe(`${packageJson.version}\n`);
 });
 
-/** Before the others, because the README names the numbers that a fresh stack gives. */
+/** First, because the README shows the numbers of a fresh stack. */
 test('every command of the README works when pasted, and prints what the README says', async () => {
   const started = { ...readme.start, output: await startDemo() };
   const ran = await runReadme(readme.commands, folder, apiUrl());
   expect([started, ...ran].flatMap(missingFrom)).toEqual([]);
-  // The link at the end of one of them signs its customer in.
+  // The link at the end of one command's output signs its customer in.
   const link = /^http:\S+\/console\/segments\/\S+$/m.exec(ran.map(({ output }) => output).join('\n'))![0];
   const { pathname, search } = new URL(link);
   const answer = await fetch(apiUrl() + pathname + search, { redirect: 'manual' });
@@ -159,7 +159,7 @@ test('the deep link signs in and leads to the audience’s report', async () => 
   expect([page.searchParams.has('token'), page.pathname]).toEqual([false, new URL(link).pathname]);
   const signedIn = await fetch(new URL('/console/session', link), { headers: { cookie } });
   expect(await signedIn.json()).toMatchObject({ customer: 'acme' });
-  // What runs on one machine is a service for tests.
+  // A local service allows load tests.
   expect(await (await fetch(new URL('/', link))).json()).toMatchObject({ allows_load: true });
 });
 
@@ -193,7 +193,7 @@ test('starts again on the same data, as the same partner, with npm start itself'
 
 test('a start that was killed while it loaded: the next uses the servers it left, and the same audiences', async () => {
   const { processes } = readState(state)!.state;
-  // npm, and all that it has started in its group.
+  // npm and its process group.
   process.kill(-running!.child.pid!, 'SIGKILL');
   await running!.outcome;
   const stored = readState(state)!;

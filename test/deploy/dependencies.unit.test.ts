@@ -1,4 +1,4 @@
-/** The check of dependencies finds what it is for, and never passes over what it could not find out. */
+/** The dependency check finds problems, and reports what it could not determine. */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

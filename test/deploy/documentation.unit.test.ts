@@ -1,4 +1,4 @@
-/** The pages of documentation: what they name is there. */
+/** Everything that the documentation pages name exists. */
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Command } from 'commander';
@@ -16,7 +16,7 @@ const root = new URL('../../', import.meta.url);
 const exists = (path: string) => existsSync(new URL(path, root));
 const program = await wholeProgram();
 
-/** As GitHub makes them. */
+/** Anchors as GitHub generates them. */
 const anchorOf = (heading: string) =>
   heading
     .toLowerCase()
@@ -38,7 +38,7 @@ function isBroken(page: string, link: string): boolean {
   return anchor !== undefined && !anchorsIn(pages[target] ?? '').includes(anchor);
 }
 
-/** Of the code of a page: what follows `headrace` up to the end of the command. */
+/** The uses of `headrace` in a page's code, each up to the end of the command. */
 function usesIn(markdown: string): string[] {
   const code = [
     ...spansIn(markdown),
@@ -74,7 +74,7 @@ function problemOf(use: string): string | undefined {
 }
 
 const ours = /^(?:api|deploy|pipeline|schemas|test)\/[\w./-]+$/;
-/** A test may be named without its endings, or by its folder. */
+/** A page may name a test without its suffix, or by its folder. */
 function isThere(path: string): boolean {
   if (exists(path)) return true;
   const [folder, name] = [dirname(path), path.slice(dirname(path).length + 1)];

@@ -1,4 +1,4 @@
-/** A Ctrl-C in the middle of the first download: nothing half-fetched is left to be taken for a server. */
+/** Ctrl-C during the first download: no partial download is left that could be taken for a server. */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
@@ -8,7 +8,7 @@ import { startHeadrace } from '../support/run-headrace.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** Tools that write down their pid and then take for ever. */
+/** Tools that write down their pid and then hang. */
 function slowTools(): { path: string; pids: () => number[] } {
   const path = temporaryFolder();
   for (const tool of ['mvn', 'python3', 'go']) {
@@ -107,7 +107,7 @@ test('a killed download is swept by the next, a failed one leaves nothing, two a
     const home = join(process.env.XDG_CACHE_HOME, 'headrace');
     const { signal } = new AbortController();
     mkdirSync(join(home, 'thing-1.partial-abc'), { recursive: true });
-    // Of a process that is no more: no pid has this start.
+    // The lock of a process that no longer exists: no pid has this start time.
     writeFileSync(join(home, 'thing-1.lock'), JSON.stringify({ pid: process.pid, started: 'long ago' }));
     const failing = download(async (directory) => {
       writeFileSync(join(directory, 'half'), '');

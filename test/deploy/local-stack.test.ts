@@ -1,4 +1,4 @@
-/** `headrace up --servers-only` on this machine: real servers of its own, beside the shared ones. */
+/** `headrace up --servers-only` on this machine: its own real servers, beside the shared ones. */
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** The dashboard and the alert rules, as the expressions that they are made of. */
+/** The dashboard and the alert rules, as their expressions. */
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 
@@ -30,12 +30,12 @@ export const expressions: [place: string, expr: string][] = [
   ),
 ];
 
-/** Every metric of ours and of the Node client that is named, with the endings of a histogram's series. */
+/** Every metric of the service and of the Node client in an expression, with the suffixes of a histogram's series. */
 export const metricsIn = (expr: string): string[] => [
   ...new Set(expr.match(/\b(headrace|process|nodejs)_[a-z0-9_]+\b/g)),
 ];
 
-/** The labels that an expression groups by or selects with. */
+/** The labels that an expression groups by or selects on. */
 export function labelsIn(expr: string): string[] {
   const grouped = [...expr.matchAll(/\b(?:by|without) \(([^)]*)\)/g)].flatMap(([, list]) => list!.split(','));
   const selected = [...expr.matchAll(/\{([^}]*)\}/g)].flatMap(([, list]) =>

@@ -1,4 +1,4 @@
-/** What a running service exports: everything that is declared, used by the dashboard or by an alert, with values that are right. */
+/** The metrics of a running service: all that are declared, on the dashboard or in an alert, with correct values. */
 import { expect } from 'vitest';
 import { apiMetrics, pipelineMetrics, processMetrics } from '../../schemas/metrics.ts';
 import { parseMetrics } from '../load/observe-pipeline.ts';
@@ -64,7 +64,7 @@ test('a job is counted at every stage, and its rejected rows by reason', async (
     };
   }).toEqual({ inFlight: 0, held: 0, dispatchers: 1, lag: [0, 0, 0, 0], storage: 1 });
   const values = parseMetrics(await ofPipeline(service));
-  // At least: what is delivered twice is worked on twice.
+  // At least: redelivered messages are processed again.
   const atLeast = {
     headrace_storage_read_bytes_total: body.length,
     headrace_rows_validated_total: 1_001,

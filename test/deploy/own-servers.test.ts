@@ -1,4 +1,4 @@
-/** `headrace up` beside servers that somebody else runs, provisioned and used by the commands a person has. */
+/** `headrace up` with servers that it did not start, provisioned and used with the user's commands. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

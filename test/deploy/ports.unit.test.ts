@@ -10,7 +10,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const ports = fileURLToPath(new URL('../../deploy/local/ports.ts', import.meta.url));
 
-/** Another process that chooses a port, tells it, and has not yet started its server. */
+/** Another process that chooses a port, prints it, and has not yet started its server. */
 async function chooseElsewhere() {
   const script = `import(${JSON.stringify(ports)}).then(async ({ anyFreePort }) => {
     process.stdout.write(String(await anyFreePort()));
@@ -38,7 +38,7 @@ async function occupy(port: number): Promise<() => Promise<void>> {
   return () => new Promise((resolve) => server.close(() => resolve()));
 }
 
-/** A start of which only the ports are settled. */
+/** A start that has only settled its ports. */
 function startIn(directory: string, options: Partial<Run>): { run: Run; said: string[] } {
   const said: string[] = [];
   const run = {

@@ -1,4 +1,4 @@
-/** The commands of the README, run as a reader would paste them into one shell. */
+/** The commands of the README, run as if pasted into one shell. */
 import { execFile } from 'node:child_process';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { commandsIn, pages, type Shown } from '../support/documentation.ts';
 import { cleanEnvironment } from '../support/run-headrace.ts';
 
-/** What the README shows and this test does not run, each with the reason. */
+/** Commands that this test does not run, with the reason. */
 export const notRun: Record<string, string> = {
   'npm test': 'it runs this test',
   'npm test -- test/formats': 'npm test runs these tests',
@@ -19,7 +19,7 @@ export const notRun: Record<string, string> = {
 };
 
 const START = 'npm start';
-/** They end the stack that the others need. */
+/** These stop the stack that the other commands need. */
 const isStop = ({ command }: Shown) => command.startsWith('npx headrace down');
 
 const shown = commandsIn(pages['README.md']!);
@@ -40,7 +40,7 @@ const headrace = fileURLToPath(new URL('../../deploy/headrace.mjs', import.meta.
 const EXAMPLE_URL = 'http://127.0.0.1:8080';
 const marker = (i: number) => `=== command ${i}`;
 
-/** npm would take a second of CPU time for each of them to find the file that package.json names. */
+/** npx needs a second of CPU time per command to find the file that package.json names. */
 function withoutNpx(folder: string): string {
   const bin = join(folder, 'bin');
   mkdirSync(bin, { recursive: true });
@@ -53,7 +53,10 @@ function withoutNpx(folder: string): string {
   return bin;
 }
 
-/** Runs them in `folder`, in which the stack keeps its state, against the port that it has. Rejects with all output if one of them fails. */
+/**
+ * Runs the commands in `folder`, where the stack keeps its state, against the stack's own port. Rejects with all output if a
+ * command fails.
+ */
 export async function runReadme(commands: readonly Shown[], folder: string, apiUrl: string): Promise<Ran[]> {
   const script = commands
     .map(({ command }, i) => `printf '\\n%s\\n' '${marker(i)}'\n${command.replaceAll(EXAMPLE_URL, apiUrl)}`)
@@ -76,9 +79,9 @@ export async function runReadme(commands: readonly Shown[], folder: string, apiU
   });
 }
 
-/** How long something took is another each time. */
+/** Durations vary. */
 const alike = (text: string) => text.replace(/\d+\.\d+ s\b/g, '… s');
 
-/** Lines that the README says a command prints, and that it does not print. */
+/** Lines of the README's output that the command did not print. */
 export const missingFrom = ({ output, prints }: Ran): string[] =>
   prints.filter((line) => !alike(output).includes(alike(line)));

@@ -1,4 +1,4 @@
-/** Bad input to a start: one clear message, nothing touched, and a state from which the next start works. */
+/** Bad input to a start: one clear message, nothing changed, and the next start works. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const startServersIn = (state: string) => ['up', '--servers-only', '--detach', '--state', state];
 
-/** A PATH on which only these tools are found, each of them a script. */
+/** A PATH with only these tools, each of them a script. */
 function pathWith(tools: Record<string, string>): string {
   const directory = temporaryFolder();
   symlinkSync(process.execPath, join(directory, 'node'));

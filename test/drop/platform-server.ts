@@ -1,6 +1,6 @@
 /**
- * Stands in for California's DROP, which cannot be reached from a test: its documentation 1.2.0 (July 2026), with its failure modes. It
- * remembers what it was told, and what it should not have been told.
+ * A stand-in for California's DROP, which tests cannot reach: built from its documentation 1.2.0 (July 2026), with its failure
+ * modes. It records what clients send, including what they must not send.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -16,12 +16,12 @@ export interface Entry {
 }
 type Lists = Record<string, Entry[]>;
 
-/** What happens to the next request of a path, before it is looked at or after it has taken effect. */
+/** Fails the next request of a path, before it is processed or after it has taken effect. */
 export type Fault =
   | { status: 429 | 500 | 503; retryAfter?: number }
   | 'cut before'
   | 'cut after'
-  /** A whole file is refused, for no reason that the client could know. */
+  /** Rejects a whole file for a reason that the client cannot know. */
   | 'reject';
 
 interface Batch {
@@ -41,11 +41,11 @@ export async function startPlatform() {
   let batches = 0;
   let again: Buffer | undefined;
   const faults = new Map<string, Fault[]>();
-  /** The status of each id, as it is now. */
+  /** The current status of each id. */
   const statuses = new Map<string, number>();
   const amended = new Map<string, number>();
   const delivered = new Set<string>();
-  /** What no client may do. */
+  /** Requests that no client may make. */
   const violations: string[] = [];
   const requests: string[] = [];
   const accepted: string[] = [];
@@ -112,7 +112,7 @@ export async function startPlatform() {
       })
       .end(archive);
 
-  /** What is wrong with a file as a whole. */
+  /** Why a whole file is invalid. */
   function refusal(batch: Batch | undefined, name: string, text: string): string | undefined {
     const [, , broker, list] = NAME.exec(name) ?? [];
     if (!list || broker !== BROKER) return 'The file name does not follow the naming convention.';
@@ -194,7 +194,7 @@ export async function startPlatform() {
       answer(response, fault.status, { message: 'Try again later.' }, headers);
       return;
     }
-    // The answer is lost, and what was asked for has happened.
+    // The response is lost, but the request has taken effect.
     if (fault === 'cut after')
       response.writeHead = () => Object.assign(response, { end: () => request.socket.destroy() });
     if (path === '/data/download') download(response);
@@ -218,7 +218,7 @@ export async function startPlatform() {
     get isOpen() {
       return open !== undefined;
     },
-    /** What the next download brings. */
+    /** The content of the next download. */
     publish(lists: Lists, removed: (Entry & { list: string })[] = []) {
       next = { lists, removed };
     },
@@ -228,7 +228,7 @@ export async function startPlatform() {
     fault(path: string, ...next: Fault[]) {
       faults.set(path, [...(faults.get(path) ?? []), ...next]);
     },
-    /** What DROP support does when it is asked for a re-download. */
+    /** What DROP support does when asked for a second download. */
     allowDownloadAgain() {
       if (open) again = archiveOf(open);
     },

@@ -1,4 +1,4 @@
-/** Sessions with DROP against a server that does as the platform's documentation says; entries and statuses in a real MongoDB. */
+/** Sessions with DROP against a server that follows the platform's documentation; entries and statuses in a real MongoDB. */
 import { createHash, randomBytes } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Erasure, SessionDeps } from '../../api/drop/dependencies.ts';
@@ -33,7 +33,7 @@ const entryOf = (device: string): Entry => ({
 const newDevice = () => randomBytes(16).toString('hex');
 const newDevices = (count: number) => Array.from({ length: count }, newDevice);
 
-/** The service, as plain sets: what the session asks for happens at once. */
+/** The service as plain sets: a session's requests take effect at once. */
 function createService(stored: Iterable<string> = []) {
   const devices = new Set(stored);
   const listed = new Set<string>();
@@ -79,7 +79,7 @@ function createService(stored: Iterable<string> = []) {
   return {
     ...{ devices, listed, arrived, requests, erasure, sets },
     digestOf: (device: string) => createHash('sha256').update(device).digest('hex'),
-    /** As a load does: what is listed stays out, and is remembered. */
+    /** Like a load: a listed device is suppressed and recorded. */
     load(device: string) {
       const digest = this.digestOf(device);
       if (listed.has(digest)) arrived.add(digest);
@@ -89,7 +89,7 @@ function createService(stored: Iterable<string> = []) {
 }
 type Service = ReturnType<typeof createService>;
 
-/** No server dies here, so nothing waits for its journal. */
+/** Servers do not crash in this test, so writes do not wait for the journal. */
 const quickly = () =>
   database.db.client.db(database.db.databaseName, { writeConcern: { w: 1, journal: false } });
 
@@ -171,7 +171,7 @@ describe('a session', () => {
     expect(batch.withdrawn).toBe(2);
     expect(service.listed).toEqual(new Set([service.digestOf(shared)]));
     expect(platform.violations).toEqual([]);
-    // Its status is final: nothing is amended any more.
+    // Its status is final: no further amendments.
     service.load(alone);
     service.load(shared);
     expect((await sync(service)).amended).toBe(1);
@@ -195,7 +195,7 @@ describe('a session', () => {
     ];
     platform.publish({ MAID: entries });
     const session = sync(createService());
-    // The platform waits for the row without an id, and nobody can answer it: that is the platform's fault.
+    // The row without an id cannot be answered, so the platform keeps waiting for it: its own fault.
     expect((await session).batch.unreadable).toBe(1);
     expect([...platform.statuses.values()]).toEqual([5, 5]);
   });
@@ -255,7 +255,7 @@ describe('the platform’s failure modes', () => {
   test('a status whose answer was lost is not sent twice', async () => {
     const { entries, service } = scene(2, 2);
     platform.publish({ MAID: entries, Email: [entryOf(newDevice())] });
-    // Of the first file the name is known by then; behind the last one no batch is open.
+    // After the first file, the name is already known; after the last one, no batch is open.
     platform.fault('/data/upload', 'cut after', { status: 500 }, 'cut after');
     await sync(service);
     expect(platform.isOpen).toBe(false);
@@ -335,10 +335,10 @@ describe('the platform’s failure modes', () => {
   });
 });
 
-/** Every third point, unless the full size is wanted (sync.test.ts). */
+/** Every third point, unless the full size is requested (sync.test.ts). */
 const STEP = process.env.DROP_ENTRIES ? 1 : 3;
 
-/** Dies before the nth call of anything outside: what was called before has happened. */
+/** Crashes before the nth external call; earlier calls have taken effect. */
 class Died extends Error {}
 function mortal(deps: SessionDeps, nth: number): SessionDeps {
   let calls = 0;
@@ -365,7 +365,7 @@ test('a session that dies at any point is completed by the next one, with no sta
     await platform.close();
     platform = await startPlatform();
     const { stored, absent, bystanders, entries, service } = scene(3, 3);
-    // A batch before, of which one entry is withdrawn and one has arrived since.
+    // An earlier batch, of which one entry is withdrawn and one device has been loaded since.
     const earlier = newDevices(2);
     const before = earlier.map(entryOf);
     platform.publish({ MAID: before });
@@ -385,7 +385,7 @@ test('a session that dies at any point is completed by the next one, with no sta
         () => false,
         ({ code }) => code === 'drop_batch_lost',
       );
-      // The archive was on its way: the platform gives it once, and its support again.
+      // The crash hit the download: the platform serves an archive once, and again only via support.
       if (isLost) {
         platform.allowDownloadAgain();
         await sync(service);

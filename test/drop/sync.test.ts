@@ -1,6 +1,7 @@
 /**
- * `headrace admin drop sync` on the real service, killed on its way: entries that match, that match later, that are removed, and whose
- * statuses are rejected. DROP_ENTRIES=100000 for the full size, killed at every fault point; session.test.ts dies everywhere, in one process.
+ * `headrace admin drop sync` on the real service, killed on its way: entries that match, that match later, that are removed, and
+ * whose statuses are rejected. DROP_ENTRIES=100000 is the full size and kills it at every fault point; session.test.ts crashes at
+ * every call, in one process.
  */
 import { createHash } from 'node:crypto';
 import { expect } from 'vitest';
@@ -15,8 +16,8 @@ import { type Entry, startPlatform } from './platform-server.ts';
 
 const { DROP_ENTRIES } = process.env;
 const ENTRIES = Number(DROP_ENTRIES ?? 3_000);
-const some = ['drop:after-amendment', 'drop:before-store', 'drop:after-remove', 'drop:after-post'];
-const points = DROP_ENTRIES ? dropPoints : dropPoints.filter((point) => some.includes(point));
+const shortRound = ['drop:after-amendment', 'drop:before-store', 'drop:after-remove', 'drop:after-post'];
+const points = DROP_ENTRIES ? dropPoints : dropPoints.filter((point) => shortRound.includes(point));
 
 const test = withService({ parts: ['pipeline'] });
 let number = 0;
@@ -53,7 +54,7 @@ test('a session that is killed again and again deletes what matches, keeps out t
   const absent = ids(ENTRIES / 2);
   await load('a.csv', [...stored, ...kept]);
 
-  // A first session, of which one entry is withdrawn and two arrive later.
+  // A first session: one of its entries is withdrawn later, and two devices are loaded later.
   const [withdrawn, ...later] = ids(3) as [string, string, string];
   const first = [withdrawn, ...later].map(entryOf);
   platform.publish({ MAID: first });
@@ -68,7 +69,7 @@ test('a session that is killed again and again deletes what matches, keeps out t
   for (const point of points) {
     const { stderr } = await sync({ FAULT_POINT: `${point}:1:kill` });
     if (stderr.includes('FAULT_POINT')) reached.add(point);
-    // The archive was on its way: the platform gives it once, and its support again.
+    // The crash hit the download: the platform serves an archive once, and again only via support.
     if (point === 'drop:before-store') platform.allowDownloadAgain();
   }
   const last = await sync();

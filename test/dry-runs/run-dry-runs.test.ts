@@ -1,4 +1,4 @@
-/** Partners take turns: however many dry runs one has queued, those of another do not wait behind them. */
+/** Partners take turns: however many dry runs one has queued, another's do not wait behind them. */
 import { expect, it } from 'vitest';
 import type { DryRead } from '../../pipeline/dry-runs/read-dry-run.ts';
 import { startDryRuns } from '../../pipeline/dry-runs/run-dry-runs.ts';
@@ -88,7 +88,7 @@ it('a dry run starts while nine of another partner wait, and those that wait tak
   const hasBegun = (count: number) => waitFor(() => begun.length >= count, { what: `${count} dry runs` });
   await hasBegun(2);
   for (const partner of ['modest', 'third', 'modest']) await queue(partner);
-  // None of the greedy partner's has ended.
+  // None of the greedy partner's dry runs has ended.
   await hasBegun(4);
   expect(begun.slice(2).map(({ partner }) => partner)).toEqual(['modest', 'third']);
 

@@ -21,7 +21,7 @@ it.each([
   expect(isTransient(error)).toBe(passing);
 });
 
-/** Fails so many times, each time with another message. */
+/** Fails this many times, each time with another message. */
 const failing = (times: number, make = (message: string) => new MongoNetworkError(message) as Error) => {
   let tries = 0;
   return async () => {

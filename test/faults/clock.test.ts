@@ -1,6 +1,6 @@
 /**
- * Clocks an hour apart between processes, and clocks that jump by two hours while jobs run: order and results do not depend on
- * them, nor does the retention of messages, and a process whose clock was set back stays a member of its groups.
+ * Clock skew of an hour between processes, and clocks that jump by two hours while jobs run: order, results and message retention
+ * do not depend on clocks, and a process whose clock is set back stays in its consumer groups.
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,16 +20,16 @@ import { type FaultService, startFaultService } from './support/service.ts';
 import { violationsOf } from './support/settle.ts';
 
 const HOUR = 3_600_000;
-/** Past the session timeout: a process that sends no heartbeat is out of its groups by then. */
+/** Longer than the session timeout: a process that sends no heartbeat has left its groups by then. */
 const AFTER_JUMP_MS = 1.5 * Number(patient.HEADRACE_SESSION_TIMEOUT_MS);
-/** Each sets one of the clocks back. A machine that halts for as long as a session lasts brings the same about: then it is tried again. */
+/** Each sets one of the clocks back. A host that stalls for a session timeout causes a rebalance, too; then the test retries. */
 const JUMPS = 5;
 const clock = new URL('./support/shifted-clock.mjs', import.meta.url).href;
 const random = roundSeed('clock');
 const silent = createLogger({ logLevel: 'silent' }, 'test');
 
 let service: FaultService;
-/** Times say nothing here, so the order of ends is watched. */
+/** Timestamps are meaningless here, so the test watches the order of ends. */
 let order: OrderWatch;
 let jumpFile: string;
 beforeAll(async () => {
@@ -53,13 +53,13 @@ afterAll(async () => {
   await service?.close();
 });
 
-/** By how many hours the clocks that accepted these jobs were wrong, told from when they were looked at. */
+/** By how many hours the clocks that accepted these jobs are off. */
 async function hoursOff(from: number): Promise<Set<number>> {
   const jobs = await service.driver.jobs.find({ _id: { $gt: from } }).toArray();
   return new Set(jobs.map(({ createdAt }) => Math.round((createdAt.getTime() - Date.now()) / HOUR)));
 }
 
-/** By how many hours the newest messages are off: retention goes by their times. */
+/** By how many hours the timestamps of the newest messages are off: retention depends on them. */
 async function hoursOffInKafka(): Promise<number[]> {
   const { config } = service.driver;
   const names = (['jobs', 'files', 'rows', 'devices', 'status'] as const).map((key) =>

@@ -1,4 +1,4 @@
-/** Three brokers and three members of a replica set: what happens to a service when some of them are lost. */
+/** Three brokers and a replica set of three: a service that loses some of them. */
 import { describe } from 'vitest';
 import { clusterMembers } from './scenarios/cluster-members.ts';
 import { primaryLost } from './scenarios/primary-lost.ts';

@@ -1,6 +1,6 @@
 /**
- * The disk of Kafka and mongod full in the middle of jobs: both end, no answer is false, and all goes on when there is room and they
- * are started again.
+ * The disk of Kafka and mongod fills up while jobs run: both servers exit, no response is wrong, and the service resumes once there
+ * is space and the servers are restarted.
  */
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
@@ -20,7 +20,7 @@ const random = roundSeed('disk-full');
 const SIZE = '800m';
 const PIECE_BYTES = 1_000_000;
 
-/** Needs to be root, and a kernel that lets us; without, there is no small disk to fill. */
+/** Needs root and a kernel that allows mounts; otherwise there is no small disk to fill. */
 function mountSmallDisk(): string | undefined {
   const directory = mkdtempSync(join(tmpdir(), 'headrace-small-disk-'));
   try {
@@ -41,7 +41,7 @@ let service: FaultService;
 beforeAll(async () => {
   if (!disk) return;
   servers = await startOwnServers({ directory: join(disk, 'servers') });
-  // The logs of our own processes are not the fault.
+  // The processes' logs are on another disk: only the servers' disk is full.
   service = await startFaultService(servers.addresses, { logs: newLogFolder(), random: random.fork() });
 });
 afterAll(async () => {
@@ -52,7 +52,7 @@ afterAll(async () => {
   rmSync(disk, { recursive: true, force: true });
 });
 
-/** S3 lies on the same disk: what is asked for while it is full has been uploaded before. */
+/** S3 is on the same disk, so files are uploaded before the disk fills up. */
 async function prepare(lane: Lane): Promise<Request[]> {
   const requests: Request[] = [];
   for (let i = 0; i < 8; i++)
@@ -65,19 +65,19 @@ async function prepare(lane: Lane): Promise<Request[]> {
 
 const ballast = () => join(disk!, 'ballast');
 
-/** Takes what is left, to the last block; again and again, because what is given back is taken anew. */
+/** Fills the disk to the last block. Called repeatedly, because the servers free space. */
 function fill(): void {
   for (const bytes of [PIECE_BYTES, statfsSync(disk!).bsize]) {
     const piece = Buffer.alloc(bytes, 1);
     try {
       for (;;) appendFileSync(ballast(), piece);
     } catch {
-      // Full.
+      // ENOSPC: continue with smaller pieces.
     }
   }
 }
 
-/** A mongod notices when it next needs a new block: at its next checkpoint, which comes once a minute, or when asked for. */
+/** Makes mongod notice: it needs a new block only at a checkpoint, which comes once a minute or on fsync. */
 const checkpoint = () => service.driver.db.admin().command({ fsync: 1 }, { timeoutMS: 500 });
 
 it.skipIf(!disk)('no room left, and room again', async () => {

@@ -1,7 +1,7 @@
 /**
- * Two copies of every message on every topic, the second some moments after the first, while jobs run: nothing is counted twice. (Whole
- * topics replayed, and poison on each of them: test/invariants/redelivery.test.ts.) FAULT_JOBS makes it more of them, and waits for the
- * sweep of what late copies left behind.
+ * Two copies of every message on every topic, the second a moment later, while jobs run: nothing counts twice. (Replays of whole
+ * topics and poison messages: test/invariants/redelivery.test.ts.) FAULT_JOBS sets the number of jobs and, if given, the test also
+ * waits for the sweep of what late copies leave behind.
  */
 import { createHash } from 'node:crypto';
 import { it } from 'vitest';
@@ -20,7 +20,7 @@ const log = createLogger({ logLevel: 'silent' }, 'copier');
 
 const faults = setUpFaults(random);
 
-/** Sends every message of the topic again, to the same partition, and leaves its own copies alone. */
+/** Sends every message of the topic again, to the same partition, but not its own copies. */
 function copyAll(topic: TopicKey, signal: AbortSignal): { done: Promise<void>; copied(): number } {
   const { driver } = faults.service;
   const ours = new Map<string, number>();
@@ -53,12 +53,12 @@ it('two copies of every message: every job ends as the oracle says', {
   const load = faults.service.load();
   await faults.service.answered(jobs);
   await load.stop();
-  // Those that came last are copied after their jobs' end.
+  // The last messages are copied after their jobs have ended.
   await faults.expectExact();
   await waitFor(() => copiers.every(({ copied }) => copied() > 0), { what: 'copies on every topic' });
   over.abort();
   await Promise.all(copiers.map(({ done }) => done));
-  // Behind every late copy, so all of them have been read when these are done.
+  // These messages are behind every late copy: once their jobs are done, all copies have been read.
   for (const lane of faults.service.lanes) await lane.step('small');
   await faults.expectExact({ swept: isLong });
 });

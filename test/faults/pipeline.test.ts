@@ -1,4 +1,4 @@
-/** One service whose pipeline is killed, frozen and robbed of messages, scenario after scenario; in the end everything is compared. */
+/** One service whose pipeline is killed, frozen and loses messages, one scenario after the other, compared with the oracle. */
 import { describe, expect, it } from 'vitest';
 import { loadsKilled } from './scenarios/loads-killed.ts';
 import { lostMessages } from './scenarios/lost-messages.ts';
@@ -10,7 +10,7 @@ import { setUpFaults } from './support/fixture.ts';
 import { roundSeed } from './support/random.ts';
 
 const random = roundSeed('pipeline');
-/** Little memory, a narrow window and short pages: jobs of a few files spill devices, publish files in turns, list in pages. */
+/** Little memory, a narrow window and short pages: even jobs of a few files spill devices, publish files in turns and list in pages. */
 const faults = setUpFaults(random, {
   apis: 0,
   lanes: 2,
@@ -31,7 +31,7 @@ describe('a decided job that cannot be merged', () => stoppedJob(faults));
 
 it('everything that was asked for ended as the oracle says, and nothing is left behind', async () => {
   await faults.killPipeline();
-  // A dispatcher that starts sweeps first: what the dead left behind is gone without the wait for its next turn.
+  // A dispatcher sweeps when it starts, so leftovers of crashed processes go without a wait for the next sweep.
   faults.pipeline.start();
   await faults.pipeline.ready();
   expect(await faults.pipeline.stop()).toBe(0);

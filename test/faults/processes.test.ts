@@ -1,4 +1,4 @@
-/** Two APIs and two pipelines that are killed, frozen, restarted and replaced under load; in the end everything is compared. */
+/** Two APIs and two pipelines that are killed, frozen, restarted and replaced under load; the end state is compared with the oracle. */
 import { describe, it } from 'vitest';
 import { apiFrozen } from './scenarios/api-frozen.ts';
 import { apiKilled } from './scenarios/api-killed.ts';
@@ -9,11 +9,11 @@ import { setUpFaults } from './support/fixture.ts';
 import { roundSeed } from './support/random.ts';
 
 const random = roundSeed('processes');
-const most = Number(process.env.SCALED_MOST ?? 2);
+const maxProcesses = Number(process.env.SCALED_MOST ?? 2);
 const faults = setUpFaults(random, {
   apis: 2,
   pipelines: 2,
-  more: { HEADRACE_PARTITIONS: String(Math.min(16, 2 * most)) },
+  more: { HEADRACE_PARTITIONS: String(Math.min(16, 2 * maxProcesses)) },
 });
 
 describe('an API that freezes', () => apiFrozen(faults));

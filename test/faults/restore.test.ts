@@ -1,4 +1,4 @@
-/** A Kafka and a mongod that are emptied and put back from copies. Each part has a service of its own on them. */
+/** Kafka and mongod are wiped and restored from copies. Each scenario runs its own service on them. */
 import { describe } from 'vitest';
 import { olderKafka, olderMongo } from './scenarios/restore.ts';
 import { setUpServers } from './support/fixture.ts';

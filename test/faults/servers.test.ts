@@ -1,4 +1,4 @@
-/** A Kafka and a mongod that are killed and frozen under a service. */
+/** A single Kafka and a single mongod that are killed and frozen under a service. */
 import { describe } from 'vitest';
 import { eventStreams } from './scenarios/events.ts';
 import { serversKilled } from './scenarios/servers-killed.ts';

@@ -1,6 +1,6 @@
 /**
- * Rows that come faster than they are sunk: everything is validated while no sink runs, and a sink with little memory takes it up.
- * Memory stays bounded, the API answers all the time, and the counts are exact. FAULT_ROWS=50000000 makes it as many.
+ * Rows that arrive faster than the sink merges them: all are validated while no sink runs, then a sink with little memory starts.
+ * Memory stays bounded, the API responds throughout, and the counts are exact. FAULT_ROWS=50000000 sets the number of rows.
  */
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,7 +22,7 @@ const ROWS = Number(process.env.FAULT_ROWS ?? 1_500_000);
 const ROWS_A_FILE = 250_000;
 const FILES = Math.ceil(ROWS / ROWS_A_FILE);
 const SINK_MB = 8;
-/** A process of Node with our dependencies, the driver's buffers and a fetch for each partition, before it holds any device. */
+/** A Node process with our dependencies, the driver's buffers and one fetch per partition, before it holds any device. */
 const BASE_MB = 450;
 const deadlineMs = 600_000 + ROWS / 50;
 
@@ -32,7 +32,7 @@ let sink: Managed;
 let api: Managed;
 const { HEADRACE_TEST_BATCH_BYTES: _, ...settings } = faultSettings(servers(), {
   HEADRACE_SINK_MEMORY_MB: String(SINK_MB),
-  // Validate does not wait for the sink that is not there.
+  // Lets validate run ahead of the sink that is not running.
   HEADRACE_TEST_DEVICES_AHEAD_MB: '10000',
 });
 beforeAll(async () => {
@@ -58,7 +58,7 @@ it(`${ROWS.toLocaleString('en')} rows ahead of a sink with ${SINK_MB} MB`, {
   const partner = await driver.partner();
   const attribute = await driver.attribute(partner);
   const body = bigFile(ROWS_A_FILE, attribute);
-  // The same rows with other first digits: other devices, and no time lost in making them.
+  // The same rows with other first digits: other devices, without the time to generate them.
   for (let n = 0; n < FILES; n++) {
     const shifted = Buffer.from(body);
     const tag = n.toString(16).padStart(4, '0');
@@ -69,11 +69,11 @@ it(`${ROWS.toLocaleString('en')} rows ahead of a sink with ${SINK_MB} MB`, {
   api.start();
   await Promise.all([feeding.ready(), api.ready()]);
   let slowest = 0;
-  let mostFeeding = 0;
+  let peakFeedingMb = 0;
   let over = false;
   const asking = (async () => {
     while (!over) {
-      mostFeeding = Math.max(mostFeeding, residentMb(feeding));
+      peakFeedingMb = Math.max(peakFeedingMb, residentMb(feeding));
       const began = performance.now();
       const { status } = await fetch(`${api.url}/v1/marketplace/import`);
       expect(status).toBe(401);
@@ -88,11 +88,11 @@ it(`${ROWS.toLocaleString('en')} rows ahead of a sink with ${SINK_MB} MB`, {
     what: 'all rows validated, none sunk',
   });
   sink.start();
-  let most = 0;
+  let peakSinkMb = 0;
   const done = () => driver.jobs.findOne({ _id: job, phase: 'ended' });
   await waitFor(
     async () => {
-      most = Math.max(most, residentMb(sink));
+      peakSinkMb = Math.max(peakSinkMb, residentMb(sink));
       return done();
     },
     { what: 'the end of the job', progress: driver.openJobs },
@@ -102,12 +102,12 @@ it(`${ROWS.toLocaleString('en')} rows ahead of a sink with ${SINK_MB} MB`, {
   const ended = await driver.ended(job);
   const unique = await driver.sets.count(setNames.attribute(attribute));
   console.info(
-    `sink: ${Math.round(most)} MB at most, the stages before it: ${Math.round(mostFeeding)} MB; API: ${Math.round(slowest)} ms for the slowest pair of answers`,
+    `sink: ${Math.round(peakSinkMb)} MB at most, the stages before it: ${Math.round(peakFeedingMb)} MB; API: ${Math.round(slowest)} ms for the slowest pair of answers`,
   );
   expect(ended).toMatchObject({ status: 2, rows: FILES * ROWS_A_FILE, errors: null });
   expect([ended.uniqueDevices, unique]).toEqual([FILES * ROWS_A_FILE, FILES * ROWS_A_FILE]);
   expect(readFileSync(sink.log, 'utf8')).toContain('devices spilled');
   expect(await driver.db.collection(collections.spills).countDocuments()).toBe(0);
-  expect(most).toBeLessThan(BASE_MB);
+  expect(peakSinkMb).toBeLessThan(BASE_MB);
   expect(slowest).toBeLessThan(60_000);
 });

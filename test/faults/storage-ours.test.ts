@@ -1,6 +1,6 @@
 /**
- * The service's own servers, wrong from the start: what an operator has to set right is said by name, and is no failure of a job. What
- * will never do (a bucket that does not exist, a MongoDB that is no replica set) is refused.
+ * The service's own servers are misconfigured from the start: the log names what the operator has to fix, and no job fails. The
+ * service refuses to start with what can never work (a bucket that does not exist, a MongoDB that is not a replica set).
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -40,7 +40,7 @@ it.each([['an unknown access key', { HEADRACE_S3_ACCESS_KEY_ID: 'nobody' }, 'HEA
       });
       const log = () => readFileSync(pipeline.log, 'utf8');
       const tries = () => log().split('the shared storage is down').length - 1;
-      // Several pauses, the last of them of more than a second: well past the deadline.
+      // Six tries include several pauses, the last of more than a second: well past the deadline.
       await waitFor(() => tries() >= 6, { what: 'six tries' });
       expect(log()).toMatch(new RegExp(`cannot be read, jobs wait: check .*${named}`));
       expect(await driver.jobs.findOne({ _id: job })).toMatchObject({ phase: 'accepted', errors: null });

@@ -1,6 +1,6 @@
 /**
- * One partner's storage that gives no usable answer, for one key or while listing, ends that partner's job within its deadline and
- * nobody else's. The shared storage as a whole is no job's fault: away for longer than the deadline, it is waited for.
+ * A partner's storage that gives no usable answer for one key, or while listing, fails that partner's job within its deadline and
+ * no one else's. An outage of the shared storage fails no job: jobs wait, even for longer than the deadline.
  */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -35,7 +35,7 @@ const kinds: Record<string, Record<Storage, Fault>> = {
 };
 
 const proxy = await startFaultyProxy(servers().s3.endpoint);
-// Few partitions, which poisoned and good files must share.
+// So few partitions that poisoned and good files share them.
 const faults = setUpFaults(roundSeed('storage-poisoned'), {
   apis: 0,
   lanes: 0,
@@ -54,13 +54,13 @@ const bucket = `own-${randomBytes(6).toString('hex')}`;
 let neighbour: PartnerDocument;
 let neighboursAttribute: number;
 
-/** Requests for the object, or listings of the prefix, of one partner. */
+/** Matches requests for the object, or listings of the prefix, of one partner. */
 const isGet = (partner: PartnerDocument) => (request: SeenRequest) =>
   request.method === 'GET' && request.path.includes(`/${partner.prefix}poisoned.csv`);
 const isListing = (partner: PartnerDocument) => (request: SeenRequest) =>
   request.path.includes('list-type=2') && request.path.includes(encodeURIComponent(partner.prefix));
 
-/** As the partner's own bucket, with credentials; the partner's prefix is only a folder of it. */
+/** Uses the shared bucket as if it were the partner's own, with credentials; the partner's prefix is only a folder of it. */
 function importOwn(partner: PartnerDocument, path: string): Promise<number> {
   const { accessKeyId, secretAccessKey, region } = servers().s3;
   const keys = { accessKeyId, secretAccessKey };
@@ -70,7 +70,7 @@ function importOwn(partner: PartnerDocument, path: string): Promise<number> {
   return driver.import(partner, `s3://${bucket}/${partner.prefix}${path}`, options);
 }
 
-/** A job whose storage is poisoned, and behind it one of another partner; all is uploaded when this comes back. */
+/** A job with poisoned storage, and a job of another partner behind it. Resolves once everything is uploaded. */
 async function prepare(fault: Fault, where: 'file' | 'listing', storage: Storage) {
   const partner = await driver.partner();
   const attribute = await driver.attribute(partner);
@@ -138,7 +138,7 @@ describe('a poisoned storage', () => {
   });
 });
 
-/** That they use the deadline up together, and later ones get one try, is in the unit test of the clock, with a clock of its own. */
+/** The unit test of the clock covers that failing files share one deadline, after which each file gets a single try. */
 it('a bucket whose every file is poisoned: every file fails, and the next partner’s job is done', async () => {
   const partner = await driver.partner();
   const attribute = await driver.attribute(partner);
@@ -158,7 +158,7 @@ it('a bucket whose every file is poisoned: every file fails, and the next partne
   proxy.rules.delete(rule);
 });
 
-/** Two jobs and a shared storage that goes down: one file is being read, the other is to be listed. */
+/** Two jobs and a shared storage that goes down while it serves one file and before it lists the other. */
 async function stopSharedStorage() {
   const partner = await driver.partner();
   const attribute = await driver.attribute(partner);

@@ -1,4 +1,4 @@
-/** Storage in trouble: errors, stalls, cuts and resets are waited out byte by byte; a file that changes is refused as a whole. */
+/** Storage faults: errors, stalls, cuts and resets are retried from the byte reached; a file that changes is rejected as a whole. */
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { PartnerDocument } from '../../schemas/partner-documents.ts';
@@ -58,7 +58,7 @@ it('503, slow down, resets, silence, stalls and cuts in any order: every row is 
     () => ({ kind: 'status', status: 503, code: 'SlowDown' }),
     () => ({ kind: 'status', status: 500, code: 'InternalError' }),
     () => ({ kind: 'reset' }),
-    // Even fourteen of them do not get through both files: every fault meets a request.
+    // Fourteen cuts do not reach the end of both files, so every queued fault meets a request.
     () => ({ kind: random.pick(['cut', 'stall', 'cut']), after: random.below(300_000) }),
   ];
   proxy.faults.push(...Array.from({ length: 14 }, () => random.pick(kinds)()), { kind: 'silence' });

@@ -1,6 +1,6 @@
 /**
- * kill -9 and freezing of the processes that record and send events, with two of them beside each other, a receiver that fails now
- * and then, and jobs all the time: every job that ends is told at least once, as one event, and nothing else is.
+ * The processes that record and send events, two side by side, are killed (SIGKILL) and frozen, with a receiver that fails now and
+ * then, while jobs run: every end is delivered at least once, as one event, and nothing else is.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { webhookPoints } from '../../api/jobs/fault-points.ts';
@@ -39,7 +39,7 @@ beforeAll(async () => {
 });
 afterAll(() => receiver?.close());
 
-/** Each partner was told of each of its jobs by one event, and of nothing else. */
+/** Each partner got exactly one event for each of its jobs, and nothing else. */
 async function expectAllTold(): Promise<void> {
   await waitFor(async () => (await deliveries().countDocuments({ status: { $ne: 'delivered' } })) === 0, {
     what: 'all events to be delivered',
@@ -60,14 +60,14 @@ async function expectAllTold(): Promise<void> {
   }
 }
 
-/** All ends are recorded when one of each partner that ends last is. */
+/** All ends are recorded once each partner's last end is. */
 async function expectAllRecorded(): Promise<void> {
   const { driver, lanes } = faults.service;
   for (const { partner } of lanes)
     await waitFor(
       async () => {
-        const told = { partner: partner._id, phase: 'ended', kind: { $ne: 'privacy' } } as const;
-        const ended = await driver.jobs.countDocuments(told);
+        const endedJobs = { partner: partner._id, phase: 'ended', kind: { $ne: 'privacy' } } as const;
+        const ended = await driver.jobs.countDocuments(endedJobs);
         const [webhook] = await driver.stores.webhooks.list(partner._id);
         return ended === (await deliveries().countDocuments({ webhook: webhook!._id }));
       },
@@ -87,7 +87,7 @@ it(`dies at ${points.join(', ')}; every end is told, and nothing else`, async ()
     await Promise.all([first.stop(), second.stop()]);
     first.start({ FAULT_POINT: `${point}:${1 + random.below(3)}:kill` });
     await first.gone();
-    // It finishes what the other has begun.
+    // The second process finishes what the first began.
     await startAll(second);
     await startAll(first);
   }

@@ -6,7 +6,7 @@ import { framedIn } from '../../pipeline/wire/framed-devices.ts';
 import type { ValidatedDevices } from '../../schemas/topics.ts';
 import { testPlacement } from '../sets/devices.ts';
 
-/** Numbers that differ in all of their bytes. */
+/** Devices that differ in all of their bytes. */
 const device = (n: number) => Buffer.from(Uint32Array.of(n, n * 2_654_435_761, n ^ 0x5bd1e995, ~n).buffer);
 const devicesOf = (from: number, count: number) =>
   Buffer.concat(Array.from({ length: count }, (_, n) => device(from + n)));
@@ -26,11 +26,11 @@ const given = [
 
 const { hash } = testPlacement;
 const wordsOf = (bytes: Uint8Array) => new Uint32Array(Uint8Array.from(bytes).buffer);
-/** Of the first of them. */
+/** The range of the first device. */
 const rangeOf = (devices: Uint8Array) =>
   Math.floor((addressOf(hash(wordsOf(devices), 0)) / 2 ** 28) * RANGES);
 
-/** Each batch, key and device, in some order. */
+/** Each (batch, key, device), in some order. */
 function pairsOf(all: Iterable<ValidatedDevices>): string[] {
   const pairs: string[] = [];
   for (const { groups, ...numbers } of all)

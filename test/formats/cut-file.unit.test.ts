@@ -1,4 +1,4 @@
-/** Files through the registries: one entry more is all that a new compression or row format takes. */
+/** Files through the registries: a new compression or row format takes a single entry. */
 import { Readable } from 'node:stream';
 import { createInflateRaw, deflateRawSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -23,7 +23,7 @@ const deflate: Compression = {
 };
 
 const [text] = rowFormats as [RowFormat];
-/** `["<identifier>","<event>"]`, a line each. */
+/** `["<identifier>","<event>"]`, one per line. */
 const jsonLines: RowFormat = {
   ...text,
   name: 'JSON lines',

@@ -19,7 +19,7 @@ function cut(
   const chunks = inChunks(Buffer.from(bytes), sizes);
   return [...chunks.flatMap((chunk) => cutter.push(chunk)), ...cutter.finish()];
 }
-/** Comparing hashes is a hundred times faster than comparing buffers byte by byte. */
+/** Comparing hashes is a hundred times as fast as comparing buffers byte by byte. */
 const summary = (cuts: Cut[]) =>
   cuts.map((batch) => ({ ...batch, rows: createHash('sha1').update(batch.rows).digest('hex') }));
 const textOf = (cuts: Cut[]) => cuts.map(({ rows }) => rows.toString());
@@ -102,7 +102,7 @@ describe('cutting', () => {
 
   it('does not end a row at a newline behind an escaped quote', () => {
     const quoted = row('"a""\nb"');
-    // The last newline that fits is the one inside the 23rd row.
+    // The last newline that fits is inside the 23rd row.
     const size = 23 * quoted.length - 1;
     expect(textOf(cut(quoted.repeat(23) + row().repeat(30), size))[0]).toBe(quoted.repeat(22));
   });

@@ -27,7 +27,7 @@ test('digests equal those of node:crypto for any identifiers and any number of t
     }),
   );
   for (const count of [0, 1, 3, 4, 1023, 1024, 1025, 5000]) {
-    // Wherever they lie in memory.
+    // At any alignment in memory.
     const devices = randomBytes(3 + count * IDENTIFIER_BYTES).subarray(3);
     expect(digested(devices).equals(expected(devices))).toBe(true);
   }

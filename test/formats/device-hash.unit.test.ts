@@ -1,4 +1,4 @@
-/** Nobody without the key can choose identifiers that share a hash, a slot or a place in a table. */
+/** Without the key, nobody can craft identifiers that share a hash, a slot or a place in a table. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ByteTable } from '../../pipeline/formats/byte-table.ts';
@@ -13,7 +13,7 @@ const wordsOf = (devices: Uint8Array) => new Uint32Array(new Uint8Array(devices)
 const hashesOf = (words: Uint32Array, hash: (words: Uint32Array, at: number) => number) =>
   Array.from({ length: words.length / WORDS }, (_, n) => hash(words, n * WORDS));
 
-/** Sets that somebody might choose, of so many identifiers. */
+/** Sets that an attacker might choose, of this many identifiers. */
 const COUNT = 20_000;
 const chosen: [string, Uint32Array][] = [
   ['collide under MurmurHash3', wordsOf(collidingDevices(COUNT))],
@@ -69,7 +69,7 @@ describe('the hash of a device', () => {
         byHash.set(hash, (byHash.get(hash) ?? 0) + 1);
         bySlot[slotOfHash(hash, 16)]!++;
       }
-      // A device is expected to share its hash with less than one other.
+      // Expected: each device shares its hash with less than one other.
       expect(byHash.size).toBeGreaterThan(COUNT / 2);
       for (const count of bySlot) expect(count / (COUNT / 16)).toBeGreaterThan(0.5);
     }
@@ -80,7 +80,7 @@ const MAX_RATIO = 10;
 const ROUNDS = 5;
 const MAX_ROUNDS = 40;
 
-/** Compares the shortest of several runs, in turn: nothing but the work itself makes all of them longer. A busy host gets more rounds. */
+/** Compares the best of several alternating runs, because noise only ever adds time. A busy host gets more rounds. */
 function expectAsFast(any: () => void, colliding: () => void): void {
   const bestTimes = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
   const ratio = () => bestTimes[1]! / bestTimes[0]!;
@@ -103,7 +103,7 @@ describe('a table in memory', () => {
   }
 
   it('takes rows that collide under MurmurHash3 as fast as any', () => {
-    // It was 250 times as long.
+    // MurmurHash3 took 250 times as long.
     expectAsFast(parsing(randomDevices(ROWS, 1)), parsing(collidingDevices(ROWS)));
   });
 
@@ -134,7 +134,7 @@ const fnv = (bytes: Uint8Array, basis = FNV_BASIS) => {
   return hash;
 };
 
-/** Two blocks that take FNV-1a from one state to the same next one, again and again: 2^n strings of n blocks. */
+/** Pairs of blocks that take FNV-1a from one state to the same next state: n pairs give 2^n colliding strings. */
 function collidingStrings(count: number): Buffer[] {
   const pairs: [Buffer, Buffer][] = [];
   const block = Buffer.alloc(8);

@@ -7,7 +7,7 @@ import { testSlots } from '../sets/devices.ts';
 
 const wordsOf = (device: Buffer) => new Uint32Array(new Uint8Array(device).buffer);
 
-/** Half full, so that the search meets many entries that are almost the one it looks for. */
+/** Half full, so that a search meets many entries that almost match. */
 const MANY = 16_384;
 
 describe('pairs of device and key', () => {

@@ -7,7 +7,7 @@ const aligned = (bytes: Uint8Array) => new Uint8Array(bytes);
 
 test('every wanted digest is found, and no other one, whatever they have in common', () => {
   const wanted = aligned(randomBytes(32 * COUNT));
-  // All begin the same: they share a place, and differ in one byte somewhere.
+  // All share a prefix, and so a place in the table; they differ in one later byte.
   for (let n = 0; n < 100; n++) wanted.fill(7, 32 * n, 32 * n + 31);
   for (let n = 0; n < 100; n++) wanted[32 * n + 31] = n;
   const table = createDigestTable(wanted);

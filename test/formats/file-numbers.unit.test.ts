@@ -1,4 +1,4 @@
-/** A bit for each file says the same as the ranges and lists that it is made of. */
+/** A bit per file is equivalent to the ranges and lists that it is built from. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import {

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 const hex = (length: number) =>
   fc.string({ unit: fc.constantFrom(...'0123456789abcdefABCDEF'), minLength: length, maxLength: length });
 const freshIdentifier = fc.tuple(hex(8), hex(4), hex(4), hex(4), hex(12)).map((groups) => groups.join('-'));
-/** Few, so that devices come back, in either case. */
+/** Few, so that devices repeat, in either case. */
 const knownIdentifier = fc.tuple(fc.integer({ min: 1, max: 20 }), fc.boolean()).map(([number, upper]) => {
   const text = `abcdef${String(number).padStart(2, '0')}-0000-4000-8000-0000000000ff`;
   return upper ? text.toUpperCase() : text;
@@ -105,7 +105,7 @@ export const generatedFile: fc.Arbitrary<GeneratedFile> = fc
     const header = fc
       .constantFrom('device_id', 'MAID', '"Idfa"', ' id ', 'name', '"a""b"')
       .map((name) => `${name}${delimiter}key`);
-    // What fails a file by its bytes. Only where no row can fail it too, so that it is plain which comes first.
+    // Bytes that fail the whole file. Only where no row can fail it, too, so that the first failure is unambiguous.
     const poison = layout === 'audience' ? fc.constant('') : fc.constantFrom('', '', '', '\0', '\u{10ffff}');
     return fc
       .record({

@@ -84,7 +84,7 @@ describe('a slot', () => {
     for (const slots of [DEFAULT_SLOTS, 64]) {
       const counts = new Array<number>(slots).fill(0);
       for (let n = 0; n < total; n++) counts[slotOf(identifier(n), 0, slots)]!++;
-      // Five standard deviations of what chance allows.
+      // Within five standard deviations.
       const spread = 5 * Math.sqrt((total / slots) * (1 - 1 / slots));
       for (const count of counts) expect(Math.abs(count - total / slots)).toBeLessThan(spread);
     }

@@ -1,4 +1,4 @@
-/** Identifiers as tests look at them: as text, and by slot. */
+/** Identifiers as tests need them: as text, and by slot. */
 import { IDENTIFIER_BYTES, slotOfHash } from '../../pipeline/formats/identifier.ts';
 import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
 import { testPlacement } from '../sets/devices.ts';

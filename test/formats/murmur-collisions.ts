@@ -1,4 +1,4 @@
-/** Identifiers that all have the same MurmurHash3: what a partner can compute of a hash that has no secret key. */
+/** Identifiers that all have the same MurmurHash3: a partner can compute them for any hash without a secret key. */
 const WORDS = 4;
 const C1 = 0xcc9e2d51;
 const C2 = 0x1b873593;
@@ -6,7 +6,7 @@ const ADDED = 0xe6546b64;
 const SEED = 0x9747b28c;
 
 const rotate = (x: number, bits: number) => (x << bits) | (x >>> (32 - bits));
-/** What undoes the multiplication by an odd number. */
+/** The modular inverse of an odd number. */
 function inverseOf(odd: number): number {
   let inverse = odd;
   for (let round = 0; round < 5; round++) inverse = Math.imul(inverse, 2 - Math.imul(odd, inverse));
@@ -28,7 +28,7 @@ export function murmur(words: Uint32Array, at: number): number {
   return (hash ^ (hash >>> 16)) >>> 0;
 }
 
-/** The state before the last mixing. */
+/** Inverts the final mix. */
 function unfinish(finished: number): number {
   let hash = finished ^ (finished >>> 16);
   hash = Math.imul(hash, inverseOf(0xc2b2ae35));
@@ -37,7 +37,7 @@ function unfinish(finished: number): number {
   return hash ^ (hash >>> 16) ^ 16;
 }
 
-/** Three words are chosen, the fourth follows. Those of other numbers are others. */
+/** Three words are free, the fourth follows. Different numbers give different devices. */
 export function collidingDevices(count: number, hash = 0x01234567, from = 0): Uint8Array {
   const words = new Uint32Array(count * WORDS);
   const before = rotate(Math.imul((unfinish(hash) - ADDED) | 0, inverseOf(5)), 19);

@@ -173,9 +173,9 @@ describe('rows of an audience', () => {
   it('count as one event when the batch has more than 1,000', () => {
     const rows = (events: number) =>
       Array.from({ length: events }, (_, n) => `${n % 2 ? A : B},event ${n}\n`).join('');
-    const most = audience(rows(1_000));
-    expect(most).toMatchObject({ eventsOverflow: false, pairs: 1_000 });
-    expect(most.events).toHaveLength(1_000);
+    const atLimit = audience(rows(1_000));
+    expect(atLimit).toMatchObject({ eventsOverflow: false, pairs: 1_000 });
+    expect(atLimit.events).toHaveLength(1_000);
     const over = audience(`${rows(1_001)}x,y\n`);
     expect(over).toMatchObject({
       eventsOverflow: true,

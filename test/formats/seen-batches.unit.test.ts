@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { SeenBatches } from '../../pipeline/formats/seen-batches.ts';
 
-/** Close together, as those of a job are, and up to numbers that no job reaches. */
+/** Mostly close together, like a job's batches, and up to numbers that no job reaches. */
 const numbers = fc.oneof(fc.nat(200), fc.nat(2 ** 33), fc.constant(Number.MAX_SAFE_INTEGER));
 
 it('each part of a batch is new once, as in a set of names', () => {

@@ -1,4 +1,4 @@
-/** Cutter and parser over whole files against the slow oracle, and the oracle's reading of rows against csv-parse. */
+/** Cutter and parser over whole files against the slow oracle, and the oracle's parsing of rows against csv-parse. */
 import { parse as parseCsv } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -18,7 +18,7 @@ function cutAll(bytes: Buffer, batchBytes: number, sizes: number[] = []): Cut[] 
   return [...inChunks(bytes, sizes).flatMap((chunk) => cutter.push(chunk)), ...cutter.finish()];
 }
 
-/** The file as the pipeline sees it: batch by batch, then put together. */
+/** The file as the pipeline reads it: batch by batch, then combined. */
 function readFile({ bytes, layout }: GeneratedFile, batchBytes: number, sizes: number[]): FileVerdict {
   const total: FileVerdict = {
     failure: null,
@@ -91,7 +91,7 @@ const oracleOf = ({ bytes, layout }: GeneratedFile) =>
     ...(layout === 'audience' ? { layout } : { layout, keys: KEYS }),
     maxInvalidShare: 1,
   });
-/** A file without rows is the business of whoever adds up the batches. */
+/** An empty file is detected later, when the batches are added up. */
 const byRows = (verdict: FileVerdict) =>
   verdict.failure?.code === 'empty_file' ? { ...verdict, failure: null } : verdict;
 
@@ -100,7 +100,7 @@ describe('cutting and parsing a file', () => {
     const expected = byRows(oracleOf(file));
     const found = readFile(file, size, sizes);
     if (!expected.failure) expect(found).toEqual(expected);
-    // Devices of a file that fails are dropped, so how far it was read does not matter.
+    // Devices of a failed file are dropped, so how far it was read does not matter.
     expect(found.failure).toEqual(expected.failure);
     return expected.failure ? 'fails' : 'loads';
   };
@@ -161,7 +161,7 @@ describe('the oracle', () => {
         delimiter,
         (rows, by) => {
           const quote = (text: string) => (/^[a0ü]+$/.test(text) ? text : `"${text.replaceAll('"', '""')}"`);
-          // The first row shows the delimiter; an identifier no row can have makes every row a reject, which keeps its text.
+          // The first row determines the delimiter; an invalid identifier rejects every row, and rejects keep their text.
           const text = [['x', 'y'], ...rows].map((row) => `${row.map(quote).join(by)}\n`).join('');
           const reference = parseCsv(text, {
             delimiter: by,
@@ -201,7 +201,7 @@ describe('the oracle', () => {
           .join('');
         const reference = parseCsv(text, { delimiter: by, trim }) as string[][];
         const { events } = readFileOracle(Buffer.from(text), { layout: 'audience' });
-        // Spaces in quotes are dropped, too.
+        // Spaces in quotes are trimmed, too.
         const expected = reference.map(([, event]) => event!.replace(/^ +| +$/g, ''));
         expect(new Set(events.keys())).toEqual(new Set(expected));
       }),

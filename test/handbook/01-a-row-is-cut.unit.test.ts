@@ -1,6 +1,6 @@
 /**
- * 1. split cuts a file into batches of whole rows. Where it cuts depends on the bytes alone: whoever cuts the file again, after a
- *    crash or on another machine, gets the same batches with the same numbers. Everything else builds on this.
+ * 1. split cuts a file into batches of whole rows. The cuts depend only on the bytes: splitting the file again, after a crash or on
+ *    another machine, yields the same batches with the same numbers. Everything else builds on this.
  */
 import { expect, it } from 'vitest';
 import { createRowCutter } from '../../pipeline/formats/cut-rows.ts';

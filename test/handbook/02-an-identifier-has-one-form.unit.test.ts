@@ -1,6 +1,6 @@
 /**
- * 2. An advertising identifier is 32 hexadecimal digits in groups of 8-4-4-4-12, in any case. It is stored as 16 bytes, so that the
- *    same device is the same bytes however a partner writes it. All zeros is a person who opted out.
+ * 2. An advertising identifier is 32 hexadecimal digits in groups of 8-4-4-4-12, in any case. It is stored as 16 bytes, so a device
+ *    has the same bytes however a partner writes it. All zeros means that the user opted out.
  */
 import { expect, it } from 'vitest';
 import { Parsed, parseIdentifier, WORDS } from '../../pipeline/formats/identifier.ts';

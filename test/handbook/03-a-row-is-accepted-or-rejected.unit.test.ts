@@ -1,6 +1,6 @@
 /**
- * 3. validate parses a batch. A bad row is a value, never an exception: it is rejected with a code from schemas/codes.ts and its line,
- *    and the rows around it are accepted. Of repeated devices one is left.
+ * 3. validate parses a batch. A bad row is a value, never an exception: it is rejected with its line and a code from
+ *    schemas/codes.ts, and the rows around it are accepted. Repeated devices are deduplicated.
  */
 import { expect, it } from 'vitest';
 import { createKeyTable } from '../../pipeline/formats/key-table.ts';

@@ -1,7 +1,7 @@
 /**
- * 4. Devices are divided into 16 slots by a hash of the identifier, keyed with a secret of the installation so that nobody can choose
- *    identifiers for one slot; and slots among the partitions of `ingest.devices`. So one sink owns all that concerns a device, and
- *    counts of slots can simply be added: no device is in two.
+ * 4. A hash of the identifier assigns each device to one of 16 slots. The hash is keyed with the installation's secret, so that
+ *    nobody can craft identifiers for one slot. Slots are assigned to the partitions of `ingest.devices`. So one sink owns all data
+ *    of a device, and counts of slots can be added up: no device is in two.
  */
 import { expect, it } from 'vitest';
 import { parseRows } from '../../pipeline/formats/parse-rows.ts';

@@ -1,6 +1,6 @@
 /**
- * 5. What a stage does to the outside is a step: `step('ledger', () => ledger.record(entry))`. It retries while the failure is
- *    transient, ends with its delivery, and is a place where the fault tests kill the process.
+ * 5. Every side effect of a stage is a step: `step('ledger', () => ledger.record(entry))`. A step retries transient errors, ends
+ *    with its delivery, and is a fault point where the fault tests kill the process.
  */
 import { expect, it } from 'vitest';
 import { createRetry } from '../../pipeline/engine/retry.ts';

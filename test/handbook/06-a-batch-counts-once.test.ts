@@ -1,6 +1,6 @@
 /**
- * 6. Kafka delivers a message at least once, so a batch may be validated twice. The ledger has one document for each batch, and the
- *    first writer wins: rows are counted once. A file is complete when its batches join from 0 to the last.
+ * 6. Kafka delivers messages at least once, so a batch may be validated twice. The ledger has one document per batch, and the first
+ *    writer wins: rows count once. A file is complete when its batches run from 0 to the last without gaps.
  */
 import { Binary } from 'mongodb';
 import { expect, it } from 'vitest';
@@ -36,7 +36,7 @@ it('however often and in whatever order batches are recorded', async () => {
   const ledger = createLedgerStore(database.db);
   for (const batch of [1, 0, 1, 0, 0]) await ledger.record(entry(batch));
   const tally = noBatches();
-  // Looked at again and again, a batch still counts once.
+  // However often the ledger is read, a batch counts once.
   for (let look = 0; look < 2; look++)
     for await (const batch of ledger.batchesOf([
       { job: 1, attempt: 0, isWhole: true, files: [{ file: 0, from: 0 }] },

@@ -1,7 +1,7 @@
 /**
- * 7. Devices are kept slot by slot, each with its keys, in pages. A merge writes new pages beside the old ones and then replaces the
- *    slot's manifest: all of it happens at once, or nothing. The manifest says which job of each partner was merged last and what it
- *    added, so a merge that is repeated after a crash changes nothing and tells the same numbers.
+ * 7. A slot keeps its devices, each with its keys, in pages. A merge writes new pages beside the old ones and then replaces the
+ *    slot's manifest, so it is atomic. The manifest records the last merged job of each partner and what it added, so repeating a
+ *    merge after a crash changes nothing and returns the same counts.
  */
 import { expect, it } from 'vitest';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';

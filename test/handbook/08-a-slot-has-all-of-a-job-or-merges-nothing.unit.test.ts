@@ -1,6 +1,6 @@
 /**
- * 8. Before a job is merged, every slot is asked whether it holds what the ledger counts: pairs and a checksum that does not depend on
- *    their order. Whatever was lost on the way, and wherever, shows here. Then the files are published again; nothing is merged.
+ * 8. Before a job is merged, every slot votes: does it hold what the ledger counted, in pairs and by an order-independent checksum?
+ *    Any loss on the way shows here. Then nothing is merged, and the files are published again.
  */
 import { expect, it } from 'vitest';
 import { createFileRanges } from '../../pipeline/formats/file-numbers.ts';

@@ -1,7 +1,7 @@
 /**
- * 9. Jobs are worked on side by side, and those of a partner finish one after the other: they are a lane. Its sequencer lets numbers
- *    through in their order and without gaps, in whatever order they arrive: markers and ends of jobs pass it, so a deletion removes
- *    what earlier jobs brought and nothing of what later ones bring.
+ * 9. Jobs run concurrently, but a partner's jobs end in order: they form a lane. The lane's sequencer releases numbers in order and
+ *    without gaps, in whatever order they arrive. Markers and ends of jobs pass through it, so a deletion removes what earlier jobs
+ *    added and nothing that later jobs add.
  */
 import { expect, it } from 'vitest';
 import { createSequencer } from '../../pipeline/stages/dispatch/sequencer.ts';

@@ -1,5 +1,5 @@
 /**
- * 10. All of it together, on real servers: a partner's file is imported, and an audience is made of some of the same devices. Rows,
+ * 10. All of it together, on real servers: a partner imports a file and creates an audience of some of the same devices. Rows,
  *     devices and matches are exact, and the sets hold exactly these devices.
  */
 import { expect } from 'vitest';
@@ -13,7 +13,7 @@ const devices = ids(300);
 test('an import, and an audience that matches part of it', async ({ driver }) => {
   const partner = await driver.partner();
   const attribute = await driver.attribute(partner);
-  // 200 devices, 50 of them twice, and a row that is not one.
+  // 200 devices, 50 of them twice, and a malformed row.
   const rows = [...devices.slice(0, 200), ...devices.slice(0, 50)];
   await driver.upload(partner, 'import.csv', `${file(rows, attribute)}nobody,${attribute}\n`);
   const imported = await driver.ended(await driver.import(partner, 'import.csv'));

@@ -1,4 +1,4 @@
-/** Appends merge and deduplicate: what is loaded is ignored, what failed is loaded again, what changed is a new file. */
+/** Appends merge and deduplicate: loaded files are ignored, failed files are loaded again, changed files count as new. */
 import { expect, it } from 'vitest';
 import { filesOfAudience } from '../../api/jobs/file-records.ts';
 import type { PartnerDocument } from '../../schemas/partner-documents.ts';

@@ -1,4 +1,4 @@
-/** Files in, reports out: whatever was loaded, appended, imported, deleted and cleared, a report says what the oracle's Sets say. */
+/** Files in, reports out: whatever was loaded, appended, imported, deleted and cleared, reports match the oracle. */
 import { expect } from 'vitest';
 import { composition } from '../../schemas/http-composition.ts';
 import type { PartnerDocument } from '../../schemas/partner-documents.ts';
@@ -36,7 +36,7 @@ async function createWorld(driver: Driver, random: ReturnType<typeof createRando
     oracle.upload(partner.prefix + path, body);
     await driver.upload(partner, path, body);
   }
-  /** Rows with repeated devices, from some part of all devices. */
+  /** Rows with repeated devices, from a part of all devices. */
   function rowsOf(count: number, rest: () => string): string[] {
     const from = random.below(DEVICES);
     const width = 200 + random.below(DEVICES);
@@ -99,7 +99,7 @@ async function createWorld(driver: Driver, random: ReturnType<typeof createRando
       audiences.push({ id, name: 'audience', partner: owner._id, loads: [id], owner });
       await driver.ended(id);
     },
-    /** A new file, or an old one with new content. */
+    /** A new file, or an old path with new content. */
     async append(audience: (typeof audiences)[number]): Promise<void> {
       const path = `audiences/${random.below(3) === 0 ? audience.id : ++files}.csv`;
       await upload(

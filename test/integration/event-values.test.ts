@@ -1,4 +1,4 @@
-/** An audience keeps its first 10,000 event values, in the order of its loads: later ones count as (other), exactly. */
+/** An audience keeps its first 10,000 event values, in the order of its loads; later ones count as (other), exactly. */
 import { expect } from 'vitest';
 import { composition } from '../../schemas/http-composition.ts';
 import { readReport } from '../api/composition-scene.ts';
@@ -7,7 +7,7 @@ import { withSharedService } from '../support/fixture.ts';
 import { ids } from '../support/rows.ts';
 
 const test = withSharedService();
-/** Below the 1,000 of a file that is not collapsed. */
+/** Below the limit of 1,000 above which a file's values collapse. */
 const VALUES_A_FILE = 900;
 
 test('values of a load beyond the limit, and of every later load, are (other); known ones stay themselves', async ({
@@ -17,9 +17,9 @@ test('values of a load beyond the limit, and of every later load, are (other); k
   const partner = await driver.partner();
   const { key } = await driver.stores.apiKeys.create(service.config.secret, partner._id);
   const devices = ids(VALUES_A_FILE);
-  /** Within a file, values are taken in the order of their text. */
+  /** Within a file, values are numbered in text order. */
   const named = (number: number) => `value ${String(number).padStart(5, '0')}`;
-  /** A device for each value. */
+  /** One device per value. */
   const upload = (path: string, from: number) =>
     driver.upload(partner, path, devices.map((device, i) => `${device},${named(from + i)}\n`).join(''));
 

@@ -1,4 +1,4 @@
-/** Grants the users of a secure stack what deploy/README.md lists for each role, and nothing else. */
+/** Grants the users of a secure stack exactly what deploy/README.md lists for each role. */
 import { readFileSync } from 'node:fs';
 import {
   type AclEntry,
@@ -16,7 +16,7 @@ import type { Config } from '../../schemas/config.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const page = readFileSync(new URL('../../deploy/README.md', import.meta.url), 'utf8');
-/** Cells of its table of ACLs: role, resource, operations. */
+/** Rows of its table of ACLs: role, resource, operations. */
 const rows = /\| ACLs of \|.*\n.*\n((?:\|.*\n)+)/
   .exec(page)![1]!
   .trimEnd()
@@ -56,7 +56,7 @@ function aclsOf(config: Config): AclEntry[] {
   });
 }
 
-/** As the user of `config`, who may do everything. */
+/** Grants as the user of `config`, a superuser. */
 export async function grantKafka(config: Config): Promise<void> {
   const admin = createKafka(config, createLogger({ logLevel: 'silent' }, 'grant')).admin();
   await admin.connect();

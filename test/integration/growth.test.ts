@@ -1,4 +1,4 @@
-/** What each load brought that was new, repeated and rejected, through REST, against plain sets. */
+/** New, repeated and rejected devices of each load, through REST, compared with plain sets. */
 import { expect } from 'vitest';
 import { audienceLoadDetails } from '../../schemas/http-answers.ts';
 import { AUDIENCE, createCaller } from '../api/support.ts';

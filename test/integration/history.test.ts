@@ -1,4 +1,4 @@
-/** A running service removes expired history, and goes on with the numbers after it. */
+/** A running service removes expired history and continues with the numbers after it. */
 import { expect } from 'vitest';
 import { fillHistory } from '../load/fill-history.ts';
 import { withService } from '../support/fixture.ts';

@@ -1,4 +1,4 @@
-/** Listeners of others for tests of secure connections. Each is gone when the test is over. */
+/** Third-party listeners for tests of secure connections; closed after the test. */
 import { once } from 'node:events';
 import { cpSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -9,7 +9,7 @@ import { onTestFinished } from 'vitest';
 import { signCertificate } from '../../deploy/local/certificates.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-/** A listener whose certificate is of our CA and has expired; nobody gets further than that. */
+/** A listener with an expired certificate of our CA; no client gets past it. */
 export async function listenExpired(authority: string): Promise<string> {
   const folder = temporaryFolder();
   cpSync(authority, folder, { recursive: true });

@@ -1,4 +1,4 @@
-/** Privacy requests as a partner makes them over REST, and as an operator does with the command. */
+/** Privacy requests by a partner over REST and by an operator with the command. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -45,14 +45,14 @@ test('a partner deletes, asks what is stored, and restores', async ({ service, d
   await driver.upload(partner, 'b.csv', file(devices.slice(0, 20), 'visit'));
   const first = await driver.import(partner, 'a.csv');
   const audience = await driver.createAudience(partner, 'b.csv');
-  // This one adds a device, the next one none. Imports that wait together are merged together.
+  // This import adds a device, the next one none; imports that wait at the same time would be merged together.
   await driver.ended(audience);
   await driver.upload(partner, 'c.csv', file(ids(1), attribute));
   const second = await driver.import(partner, 'c.csv');
   await driver.ended(second);
   await driver.import(partner, 'a.csv');
 
-  // In any form, and once more with the same key.
+  // Identifiers in any form, and a repeated request with the same key.
   const identifiers = [devices[0]!.toUpperCase(), devices[25]!.replaceAll('-', ''), ids(1)[0]!];
   const headers = { 'Idempotency-Key': 'access-1' };
   const asked = await call('POST', REQUESTS, { body: { type: 'access', identifiers }, headers });
@@ -102,7 +102,7 @@ test('a partner deletes, asks what is stored, and restores', async ({ service, d
   expect(await ended(restore.json.request_id)).toMatchObject({ type: 'restore', found: 10 });
   const listed = z.array(privacyRequest).parse((await call('GET', REQUESTS)).json);
   expect(listed.map(({ type }) => type)).toEqual(['restore', 'delete', 'access']);
-  // They are no imports, and nobody else's.
+  // They are not listed as imports, and only their partner sees them.
   expect((await call('GET', IMPORT)).json).toHaveLength(4);
   expect((await call('GET', `${IMPORT}/${restore.json.request_id}`)).status).toBe(404);
   const other = await partnerOf(driver, service);

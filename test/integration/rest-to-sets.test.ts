@@ -1,4 +1,4 @@
-/** What a partner does, and nothing else: provisioned by the command, files up with its own credentials, calls over REST. */
+/** Only what a partner can do: provisioned by the command, files uploaded with its own credentials, calls over REST. */
 import { readFileSync } from 'node:fs';
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -39,7 +39,7 @@ async function call(method: string, path: string, body?: unknown): Promise<Respo
   });
 }
 
-/** The record, when it shows status 2 or 3. */
+/** The record, once its status is 2 or 3. */
 async function finished(path: string): Promise<Record<string, unknown>> {
   let record: Record<string, unknown> = {};
   const done = async () => {

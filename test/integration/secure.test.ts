@@ -1,4 +1,4 @@
-/** The service with brokers and a MongoDB that want TLS and a login, and what it says when they do not let it in. */
+/** The service with brokers and a MongoDB that require TLS and a login, and its messages when they refuse it. */
 import { cpSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type CryptoKey, generateKeyPair, importJWK, SignJWT } from 'jose';
@@ -28,7 +28,7 @@ import { listenExpired, serveTokens } from './other-listeners.ts';
 type Settings = Record<string, string | undefined>;
 
 let own: OwnServers;
-/** Kafka and MongoDB with the login of a user who may do everything. */
+/** Settings for Kafka and MongoDB with a superuser's login. */
 let secure: Record<string, string>;
 let sslBroker: string;
 const noLogin = {
@@ -52,7 +52,7 @@ beforeAll(async () => {
 afterAll(() => own?.close());
 
 const log = createLogger({ logLevel: 'silent' }, 'test');
-/** What is undefined is not set. */
+/** Undefined settings are omitted. */
 const secured = (settings: Settings = {}): Record<string, string> =>
   Object.fromEntries(
     Object.entries({ ...secure, ...settings }).filter(([, value]) => value !== undefined),
@@ -64,7 +64,7 @@ async function askMongo(settings: Settings): Promise<void> {
   const mongo = await connectMongo(configOf(settings));
   await requireReplicaSet(mongo).finally(mongo.close);
 }
-/** As the service does it: who is too slow to answer is asked again. */
+/** Like the service, retries if a server is too slow to answer. */
 const refusal = (ask: () => Promise<unknown>): Promise<string> =>
   waitFor(
     () =>
@@ -86,7 +86,7 @@ const withCertificate = (name = 'client', folder = tlsFolder(own.folder)) => ({
   HEADRACE_KAFKA_TLS_KEY_FILE: join(folder, `${name}.key`),
 });
 
-/** Through all stages, and with the devices of its file in the end. */
+/** Imports a file through all stages and expects its devices. */
 async function importOne(settings: Settings = {}): Promise<Record<string, string>> {
   const service = await startService({ env: secured(settings) });
   onTestFinished(() => service.stop());
@@ -146,10 +146,20 @@ describe('with no more rights than deploy/README.md lists', () => {
 
     const partner = JSON.parse(await run('admin', 'admin', 'partner', 'create', '--name', 'A', '--json'));
     const [id, path] = [partner.partner_id as string, `${partner.s3.prefix}a.csv`];
-    const made = await run('admin', 'admin', 'attribute', 'create', '--partner', id, '--name', 'B', '--json');
+    const created = await run(
+      'admin',
+      'admin',
+      'attribute',
+      'create',
+      '--partner',
+      id,
+      '--name',
+      'B',
+      '--json',
+    );
     const driver = await createDriver(superUsers);
     onTestFinished(() => driver.close());
-    await driver.uploadTo(superUsers.s3Bucket, path, file(ids(100), JSON.parse(made).attribute_id));
+    await driver.uploadTo(superUsers.s3Bucket, path, file(ids(100), JSON.parse(created).attribute_id));
     const headers = { authorization: `Bearer ${partner.api_key}`, 'content-type': 'application/json' };
     const body = JSON.stringify({ file_path: 'a.csv', key_type: 0 });
     const answer = await fetch(`${api.apiUrl}/v1/marketplace/import`, { method: 'POST', headers, body });

@@ -1,4 +1,7 @@
-/** A job is followed from the request through its messages to its end, by what a collector receives. What is written about it names no device. */
+/**
+ * A collector receives the trace of a job, from the request through its messages to its end. Spans, logs, errors and the audit log
+ * name no device.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -62,7 +65,7 @@ afterAll(async () => {
 
 const caller = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) };
 
-/** The job of an import that is asked for by somebody with this trace. */
+/** The job of an import whose request carries this trace. */
 async function importTraced(flags: string): Promise<JobDocument> {
   const partner = await driver.partner();
   const attribute = await driver.attribute(partner);
@@ -114,7 +117,7 @@ test('neither logs nor traces, problems, reasons of failures or the audit log na
   const forms = [device, device.toUpperCase(), device.replaceAll('-', '')];
   const said: string[] = [];
   let requests = 0;
-  /** What is said of a request; of one that queues a job, the number of it. */
+  /** Sends a request with its own trace, and keeps the text of a refusal. */
   const call = async (method: string, path: string, options: Parameters<typeof caller>[2] = {}) => {
     const traceparent = `00-${(0xa0000 + requests++).toString(16).padStart(32, 'c')}-${'d'.repeat(16)}-01`;
     const reply = await caller(method, path, { ...options, headers: { traceparent, ...options.headers } });
@@ -128,7 +131,7 @@ test('neither logs nor traces, problems, reasons of failures or the audit log na
     if (!path.includes('dry_run')) jobs.push(json.request_id ?? json.import_log_id ?? json.audience_id);
   };
 
-  // Good rows and bad ones; files that fail; paths that name a device.
+  // Valid and invalid rows; files that fail; paths that contain a device.
   const bad = [
     `${device}x,${attribute}`,
     `"${device},${attribute}`,
@@ -147,7 +150,7 @@ test('neither logs nor traces, problems, reasons of failures or the audit log na
   };
   for (const [path, text] of Object.entries(files)) await driver.upload(partner, path, text);
   await driver.upload(partner, `list-of-${device}.csv`, devices.join('\n'));
-  // Its next answers are lost, and those to one file are refusals.
+  // Its next responses are lost, and one file's requests are refused.
   storage.faults.push({ kind: 'reset' }, { kind: 'status', status: 503, code: 'SlowDown' });
   storage.rules.add(({ method, path }) =>
     method === 'GET' && path.includes('list-of-')
@@ -166,7 +169,7 @@ test('neither logs nor traces, problems, reasons of failures or the audit log na
       await queue(requestsPath, { type, file_path });
   }
 
-  // What is refused.
+  // Refused requests.
   for (const form of forms) {
     const refused: [string, string, Parameters<typeof caller>[2]?][] = [
       [
@@ -222,7 +225,7 @@ test('neither logs nor traces, problems, reasons of failures or the audit log na
   expect(naming(`at ${forms[1]}`)).toHaveLength(1);
   const audited = await driver.db.collection('audit').find().toArray();
   expect(audited.length).toBeGreaterThan(3);
-  // A partner’s own path is repeated to the partner.
+  // A partner's own path is shown to the partner.
   const reasons = ended
     .filter(({ filePath }) => identifiersIn(filePath).length === 0)
     .flatMap(({ errors }) => (errors ?? []).map(({ message }) => message));

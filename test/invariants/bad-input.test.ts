@@ -1,4 +1,4 @@
-/** Bad input never stops the flow: each kind is told by its own code, memory stays bounded, and the next good job loads. */
+/** Bad input never stops the flow: each kind has its own code, memory stays bounded, and the next good job loads. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
@@ -41,7 +41,7 @@ async function stillLoads(): Promise<void> {
   expect(await driver.members(setNames.attribute(own))).toEqual(asMembers(devices));
 }
 
-/** The most memory that the pipeline's process has ever held. */
+/** The peak memory (VmHWM) of the pipeline's process. */
 function peakMegabytes(): number {
   const status = readFileSync(`/proc/${service.pipeline.pid}/status`, 'utf8');
   return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)![1]) / 1024;
@@ -98,7 +98,7 @@ interface Credentials {
 describe('storage of the partner’s own', () => {
   const secrets: string[] = [];
 
-  /** Somebody whom the storage knows, without a right to anything. */
+  /** A storage user without any permission. */
   async function makeUser(credentials: Credentials): Promise<void> {
     const { endpoint, region, ...root } = servers().s3;
     await createVersitygwAdmin({ endpoint, region, credentials: root }).createUser(credentials);

@@ -1,6 +1,6 @@
 /**
- * What one file or one storage may take from everybody else. The stages run in two processes: validate has its own, so that it can be
- * missing, and split is read by guests that come and go.
+ * Limits on what a single file or storage may take from others. The stages run in separate processes: validate may be stopped
+ * alone, and processes that run split come and go.
  */
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
@@ -41,7 +41,7 @@ beforeAll(async () => {
       HEADRACE_TEST_ROWS_AHEAD_MB: '1',
       HEADRACE_TEST_DEVICES_AHEAD_MB: '1',
       HEADRACE_READ_AHEAD_MB: '6',
-      // Nobody is to lose anything because the machine halts.
+      // Long, so that no process loses its partitions when the host stalls.
       HEADRACE_SESSION_TIMEOUT_MS: '120000',
     },
   });
@@ -61,12 +61,12 @@ async function newPartner() {
   return { partner, attribute, count: () => driver.sets.count(setNames.attribute(attribute)) };
 }
 
-/** Few enough that gzip, which looks back 32 KiB, finds them again: a file of them expands some eighty times. */
+/** Few enough that they recur within gzip's window of 32 KiB: the file expands about eighty times. */
 const DEVICES = 500;
 const expanding = (attribute: number, rows: number) =>
   Buffer.from(file(ids(DEVICES), attribute).repeat(rows / DEVICES));
 
-/** Objects under the path are not delivered until it is let go. */
+/** Holds back objects under the path until `letGo`. */
 function silence(partner: PartnerDocument, path: string) {
   const isAsked = ({ method, path: asked }: SeenRequest) =>
     method === 'GET' && asked.includes(`/${partner.prefix}${path}`);
@@ -103,7 +103,7 @@ it('split runs no further ahead of validate than it may, however much a file exp
   expect(ended).toMatchObject({ status: 2, rows, uniqueDevices: DEVICES });
   expect(await count()).toBe(DEVICES);
   expect(text.length / BATCH).toBeGreaterThan(60);
-  // A megabyte, and what is sent between the two looks of a sample.
+  // A megabyte, plus what is sent between the two reads of a sample.
   expect(Math.max(...ahead.map(Number))).toBeLessThan(30);
 });
 
@@ -130,7 +130,7 @@ it('a gzip file is read once, however often its partition goes to somebody else 
 
 it('validate goes on when the sink has handled devices, though it holds them and commits no offset', async () => {
   const { partner, attribute, count } = await newPartner();
-  // More than validate may be ahead of the sink. The job cannot end before its other file does.
+  // More than validate may be ahead of the sink. The job cannot end before its second file has.
   const rows = 100_000;
   await driver.upload(partner, 'f/1.csv', bigFile(rows, attribute));
   await driver.upload(partner, 'f/2.csv', bigFile(10, attribute));
@@ -161,13 +161,13 @@ it('a job that unpacks to more than may be read ahead waits for the oldest one o
   const held = silence(partner, 'first.csv');
   const first = await driver.import(partner, 'first.csv');
   await waitFor(held.isAsked, { what: 'the oldest job to wait for its storage' });
-  // Each alone exceeds the room.
+  // Each file alone exceeds the limit.
   const rows = 160_000;
   for (let n = 0; n <= WINDOW; n++)
     await driver.upload(later.partner, `c/${n}.csv.gz`, gzipSync(expanding(later.attribute, rows)));
   const second = await driver.import(later.partner, 'c/', { compressed: true });
   await waitFor(() => driver.jobs.findOne({ _id: second, onHold: true }), { what: 'the later job on hold' });
-  // It stands still in the middle of its files.
+  // The job stands still in the middle of its files.
   const validated = () => driver.db.collection('ledger').countDocuments({ job: second });
   let before = -1;
   const isStill = async () => {
@@ -204,7 +204,7 @@ it('quotas count bytes as they are unpacked: a job that exceeds them is not load
     { status: 3, failure: { code: 'quota_exceeded' } },
   ]);
   expect(await count()).toBe(DEVICES);
-  // What was unpacked in vain counts, too: the next one is refused when it is listed.
+  // Bytes unpacked by a failed load count, too: the next job is refused when it is listed.
   if (dayOf(loaded.createdAt) !== dayOf(refused.createdAt)) return;
   const next = await driver.ended(await driver.import(partner, 'small.csv.gz'));
   if (dayOf(next.createdAt) === dayOf(refused.createdAt))
@@ -229,7 +229,7 @@ it('storage of a later job that does not answer takes no place from the oldest j
   await waitFor(published(second), { what: 'all files of the later job, in front of the others' });
   held.letGo();
   expect(await driver.ended(first)).toMatchObject({ status: 2, rows: 2 * WINDOW * 3_000, errors: null });
-  // Its storage has not been given up: nothing of the later job is decided.
+  // Its storage has not failed yet: no file of the later job is decided.
   expect(await published(second)()).toBe(true);
   dead.letGo();
   expect(await driver.ended(second)).toMatchObject({ status: 2, rows: WINDOW * 25_000, errors: null });

@@ -1,4 +1,4 @@
-/** A deletion is for good: afterwards no document in MongoDB holds the pairs it removed, and none that it was not told to. */
+/** A deletion is permanent: afterwards no document in MongoDB holds a deleted pair, and all other pairs are still there. */
 import { expect, it } from 'vitest';
 import { decode } from '../../pipeline/sets/page-format.ts';
 import { collections } from '../../schemas/documents.ts';
@@ -9,7 +9,7 @@ import { setNames } from '../support/stored-sets.ts';
 
 const { driver } = await useSharedService();
 
-/** Pages that hold the attribute, whether a manifest names them or not; and what is spilled. */
+/** Pages that hold the attribute, referenced by a manifest or not; and spills. */
 async function stored(attribute: number): Promise<{ pages: number; spills: number }> {
   let pages = 0;
   for await (const { d, k } of driver.db
@@ -27,7 +27,7 @@ it('no page holds the pairs of a deleted attribute; every other set is as it was
     await driver.attribute(partner),
     await driver.attribute(partner),
   ];
-  // Enough for pages in every slot, brought by several jobs so that some of them are rewritten.
+  // Enough for pages in every slot, from several jobs so that some pages are rewritten.
   const loads = [ids(40_000), ids(40_000), ids(500)];
   for (const [n, devices] of loads.entries()) {
     await driver.upload(partner, `${n}.csv`, file(devices, `${gone},${kept}`));

@@ -1,6 +1,6 @@
 /**
- * A prefix of very many small files is one job, read to the last of them, whichever of them fail. They are more than a page of a
- * listing, and more than a marker can name. HEADRACE_TEST_FILES=100000 makes it as many.
+ * A prefix of many small files is one job and is read to the last file, whichever files fail. There are more files than fit in a
+ * page of a listing or in a marker. HEADRACE_TEST_FILES=100000 sets their number.
  */
 import { expect, it } from 'vitest';
 import { useSharedService } from '../support/fixture.ts';
@@ -8,7 +8,7 @@ import { asMembers, ids } from '../support/rows.ts';
 import { setNames } from '../support/stored-sets.ts';
 
 const FILES = Number(process.env.HEADRACE_TEST_FILES ?? 1_200);
-/** Uploads under way at a time. */
+/** Concurrent uploads. */
 const AT_ONCE = 24;
 const MS_A_FILE = 40;
 

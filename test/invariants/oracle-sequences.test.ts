@@ -1,8 +1,7 @@
 /**
- * Whatever partners upload, import, append, clear and delete, and whatever people ask to be deleted: every count and every set is what
- * a slow, plain program says, and nothing of what was deleted for all stands anywhere in MongoDB.
- * HEADRACE_TEST_SEQUENCES=200 runs more of them; a failure tells the seed and path with which it comes again, and
- * HEADRACE_TEST_SHRINK=1 looks for a smaller one.
+ * Random sequences of uploads, imports, appends, clears, deletions and privacy requests: every count and every set equals the
+ * oracle's, and no device that was deleted for everyone is left anywhere in MongoDB. HEADRACE_TEST_SEQUENCES=200 runs more
+ * sequences; a failure prints the seed and path that reproduce it, and HEADRACE_TEST_SHRINK=1 shrinks it.
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -14,7 +13,7 @@ import { expected, observed } from './sequences/compare.ts';
 import { runSequence } from './sequences/run-sequence.ts';
 import { type Round, sequence } from './sequences/sequence.ts';
 
-/** Sequences that run side by side on the one service: the jobs of each stand between those of the others. */
+/** Sequences that run concurrently on one service: their jobs interleave. */
 const AT_ONCE = 3;
 const sequences = Number(process.env.HEADRACE_TEST_SEQUENCES ?? 6);
 const seed = Number(process.env.HEADRACE_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
@@ -24,7 +23,7 @@ const limitMs = 2_400_000 + sequences * 60_000;
 let service: OwnService;
 let driver: Driver;
 beforeAll(async () => {
-  // Small batches, so that even small files have many. One order, so that partners may have devices in common.
+  // Small batches, so that even small files have many. One order for all jobs, so that partners may share devices.
   const env = { HEADRACE_TEST_BATCH_BYTES: '4000', HEADRACE_ORDER: 'service' };
   service = await startService({ parts: ['pipeline'], env });
   driver = await createDriver(service.config);
@@ -35,7 +34,7 @@ afterAll(async () => {
 });
 
 const done = { sequences: 0, jobs: 0, jobsWithErrors: 0, files: 0, filesLoaded: 0, rows: 0, sets: 0 };
-/** How often each code came up: what never does is not tested here. */
+/** Counts each error code: a code that never occurs is not tested here. */
 const codes: Record<string, number> = {};
 const count = (code: string, times: number) => {
   codes[code] = (codes[code] ?? 0) + times;
@@ -71,7 +70,7 @@ it(`${sequences} random sequences end as the oracle says`, { timeout: limitMs + 
     numRuns: Math.ceil(sequences / AT_ONCE),
     seed,
     ...(path === undefined ? {} : { path }),
-    // Making a failure smaller takes minutes: only when asked for.
+    // Shrinking takes minutes, so it is opt-in.
     endOnFailure: process.env.HEADRACE_TEST_SHRINK === undefined,
     interruptAfterTimeLimit: limitMs,
     markInterruptAsFailure: true,

@@ -1,4 +1,4 @@
-/** A partner's jobs complete in the order in which they were accepted, and wait for no other partner's. */
+/** A partner's jobs complete in the order in which they were accepted, and wait for no other partner's jobs. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { collections } from '../../schemas/documents.ts';
@@ -22,7 +22,7 @@ it('300 jobs of mixed size: no earlier job is unfinished when a later one is don
   );
   expect(queued).toEqual([...queued].sort((a, b) => a - b));
   for (;;) {
-    // Newest first: a cursor reads in batches, and what was done when a later job was done is done when it is read after it.
+    // Newest first: a cursor reads in batches, so an older job is read later and must have ended by then.
     const states = await driver.jobs
       .find({ _id: { $in: queued } })
       .sort({ _id: -1 })
@@ -88,7 +88,7 @@ it('a clear in the middle of a load leaves nothing, and an append right after it
   });
 });
 
-/** A partner with a job whose storage does not answer, and some behind it. */
+/** A partner with a job whose storage does not respond, and jobs behind it. */
 async function blocked() {
   const partner = await driver.partner();
   const attribute = await driver.attribute(partner);

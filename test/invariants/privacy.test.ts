@@ -1,4 +1,4 @@
-/** A deleted device is nowhere, and cannot come in again; every count follows. */
+/** A deleted device is nowhere and cannot be loaded again; all counts follow. */
 import { expect, it } from 'vitest';
 import { createAttributeDeviceStore } from '../../pipeline/stores/attribute-devices.ts';
 import type { PartnerDocument } from '../../schemas/partner-documents.ts';
@@ -64,7 +64,7 @@ it('a deletion for everyone leaves the devices nowhere in the database, whatever
   const gone = devices.slice(0, 50);
   const own = await loaded(partner, devices);
   const theirs = await loaded(other, devices);
-  // A row that is rejected, and kept.
+  // A row that is rejected and kept.
   await driver.upload(other, 'bad.csv', `${file(devices.slice(0, 80), theirs.attribute)}${gone[0]},no key\n`);
   const bad = await driver.import(other, 'bad.csv');
   expect(await driver.ended(bad)).toMatchObject({ rejected: { unknown_key: 1 } });

@@ -1,4 +1,4 @@
-/** Whatever is delivered again, or was never meant to be delivered, changes no count and no set. */
+/** Redelivered and forged messages change no count and no set. */
 import { expect, it } from 'vitest';
 import { type Described, describeMessage, tryDecode } from '../../deploy/cli/operator/describe-message.ts';
 import { planTopic } from '../../deploy/cli/operator/plan-replay.ts';
@@ -23,7 +23,7 @@ async function messagesOf(topic: TopicKey): Promise<Described[]> {
   return messages;
 }
 
-/** Everything that users can see, less the times; that a job's end is published shows a moment after it. */
+/** Everything that users can see, without times and without whether a job's end is published, which shows a moment later. */
 async function picture() {
   const strip = (documents: object[]) =>
     documents.map((document) => ({ ...document, updatedAt: null, statusUnpublished: undefined }));
@@ -52,7 +52,7 @@ it('every topic replayed from offset 0 into the running service changes nothing'
   for (const topic of ['jobs', 'files', 'rows', 'devices'] as const) {
     expect(await (await planTopic(service.config, topic)).run()).toBeGreaterThan(0);
   }
-  // A job behind it all: when it has ended, everything replayed before it has been read.
+  // A job behind all replayed messages: once it has ended, they have been read.
   await driver.upload(partner, 'after.csv', file(ids(10), kept));
   const after = await driver.ended(await driver.import(partner, 'after.csv'));
   expect(after).toMatchObject({ status: 2, uniqueDevices: 10 });
@@ -83,7 +83,7 @@ it('garbage on every topic goes to the dead letters with its origin, and the par
       garbage.map((value) => ({ partition: 0, key: 'garbage', value })),
     );
   }
-  // A well-formed message about a job that nobody accepted.
+  // A well-formed message about a job that was never accepted.
   const forged = {
     job: 999_999,
     kind: 'import',
@@ -107,7 +107,7 @@ it('garbage on every topic goes to the dead letters with its origin, and the par
     status: 2,
     uniqueDevices: 100,
   });
-  // What is delivered again has a letter more of the same origin.
+  // A redelivered poison message adds another dead letter with the same origin.
   const origins = async () => {
     const letters = (await messagesOf('deadLetters')).slice(before).map(({ value }) => value!);
     const names = letters.map(({ topic, partition, offset }) => `${topic} ${partition} ${offset}`);

@@ -1,4 +1,4 @@
-/** Processes may stop, die, join and leave at any moment of a job: what comes out is exact. */
+/** Processes may stop, crash, join and leave at any moment of a job: the result is exact. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { collections } from '../../schemas/documents.ts';
@@ -18,11 +18,11 @@ const ROWS = 60_000;
 interface Load {
   job: number;
   attribute: number;
-  /** Its last file, which does not come to its end before it is let go: until then the job is half done. */
+  /** The last file stalls until it is released: until then the job is half done. */
   stalled: Stalled;
 }
 
-/** One prefix of several files; every other file repeats the one before it. */
+/** One prefix of several files; every second file repeats the one before it. */
 async function queueLoad(): Promise<Load> {
   const partner = await driver.partner();
   const attribute = await driver.attribute(partner);

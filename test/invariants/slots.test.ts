@@ -1,4 +1,4 @@
-/** An installation with 64 slots, each with a partition of its own, is as exact as one with 16. No other number is accepted later. */
+/** An installation with 64 slots, each with its own partition, is as exact as one with 16. The number of slots cannot change later. */
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { createApiStores } from '../../api/stores/api-stores.ts';

@@ -17,7 +17,7 @@ interface Send {
   signal: AbortSignal;
 }
 
-/** One partition of `rows`, of which validate has committed what the test says. */
+/** One partition of `rows`; the test sets validate's committed offset. */
 function setUp(maxBytes: number) {
   let committed = 0n;
   let first = 0n;
@@ -50,7 +50,7 @@ function setUp(maxBytes: number) {
     validate: (count: number) => {
       committed = BigInt(count);
     },
-    /** Validate is in this process. */
+    /** A validate in this process reports its progress. */
     say: (count: number) => say(0, BigInt(count)),
     /** Kafka has deleted the messages before this one. */
     expire: (count: number) => {
@@ -67,7 +67,7 @@ function setUp(maxBytes: number) {
   };
 }
 
-/** Turns of the event loop that let everything go on that can. */
+/** Lets everything that can proceed do so. */
 const settle = async () => {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 };
@@ -120,7 +120,7 @@ it('a partner waits for no queue of another, only for the bytes that are in the 
   const { sendOf, sent, validate } = setUp(400);
   const ofA = Array.from({ length: 20 }, (_, n) => sendOf('a', { name: `a${n}` }));
   await Promise.all(ofA.slice(0, 4));
-  // Its first rows go at once, beyond the bound, and those of a third partner too; then they are served in turn.
+  // The first rows of partner b go at once, beyond the bound, and so do those of c; then they take turns.
   await Promise.all([sendOf('b'), sendOf('c')]);
   const rest = [sendOf('b'), sendOf('c')];
   await settle();
@@ -145,7 +145,7 @@ it('partners that wait all the time get the same bytes, whatever their batches a
         for (const [n, bytes] of ofA.entries()) void sendOf('a', { name: `a ${bytes}`, job: n, bytes });
         await settle();
         const before = sent.length;
-        // The other partner's jobs are all later ones.
+        // All of the other partner's jobs are later.
         for (const [n, bytes] of ofB.entries()) void sendOf('b', { name: `b ${bytes}`, job: 100 + n, bytes });
         const since = (partner: string) =>
           sent

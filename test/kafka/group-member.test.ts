@@ -7,7 +7,7 @@ import { parseConfig } from '../../schemas/config.ts';
 import { dropData } from '../support/settings.ts';
 import { sharedService, uniqueEnvironment } from '../support/stack.ts';
 
-/** What becomes of a member whose session timeout is this. */
+/** The assignment, or the fatal error, of a member with this session timeout. */
 async function join(sessionTimeoutMs: number): Promise<number[] | unknown> {
   const { env } = await sharedService();
   const config = { ...parseConfig(env), groupPrefix: `timeout-${sessionTimeoutMs}`, sessionTimeoutMs };

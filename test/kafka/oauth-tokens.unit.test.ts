@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createTokens } from '../../pipeline/kafka/oauth-tokens.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** Gives token-1, token-2 and so on, each for so many seconds. */
+/** Returns token-1, token-2 and so on, each valid for this many seconds. */
 async function serve(expiresIn: number) {
   const asked: { authorization: string | undefined; body: string }[] = [];
   const server = createServer(async (request, response) => {

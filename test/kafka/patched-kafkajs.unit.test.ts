@@ -10,7 +10,7 @@ const ConsumerGroup = require('kafkajs/src/consumer/consumerGroup.js') as {
   };
 };
 
-/** A fetch from a former leader refreshes the metadata and never joins the group: handlers may still be working. */
+/** A fetch from a former leader refreshes the metadata and does not rejoin the group: handlers may still be working. */
 async function recover(error: object): Promise<string[]> {
   const calls: string[] = [];
   const note = (name: string) => async () => void calls.push(name);

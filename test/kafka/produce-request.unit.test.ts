@@ -1,4 +1,4 @@
-/** What we write instead of kafkajs must be, byte for byte, what kafkajs writes, or what its own decoder reads back. */
+/** Our own encoder must write, byte for byte, what kafkajs writes, or what its decoder reads back. */
 import { createRequire } from 'node:module';
 import { crc32c } from '@node-rs/crc32';
 import fc from 'fast-check';

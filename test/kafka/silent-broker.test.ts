@@ -5,7 +5,7 @@ import { createLogger } from '../../pipeline/runtime/log.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { uniqueEnvironment } from '../support/stack.ts';
 
-/** As a process that is frozen: the system takes its connections, and nobody answers. */
+/** Like a frozen process: the kernel accepts connections, but there is no response. */
 async function startSilentServer(): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => sockets.add(socket));

@@ -1,4 +1,4 @@
-/** Another partner that loads small audiences or imports, one after the other, while something else runs. */
+/** Another partner that loads small audiences or imports, one after the other, beside other work. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createGenerator } from '../../deploy/cli/load/generate.ts';
 import type { Bench } from './bench-stack.ts';
@@ -7,7 +7,7 @@ import type { Layout } from './partner-calls.ts';
 import { createUploader } from './upload.ts';
 
 const ROWS = 1_000;
-/** Loaded in turn: each has devices of its own. */
+/** Loaded in turn; each file has its own devices. */
 const FILES = 20;
 const everyMs = 20;
 const pathOf = (file: number) => `small/${file}.csv`;
@@ -19,17 +19,17 @@ export interface SmallLoad {
 }
 
 export interface Meanwhile {
-  /** Those that began while the work ran. */
+  /** Loads that began while the work ran. */
   readonly loads: readonly SmallLoad[];
-  /** Seconds of the slowest. */
+  /** Duration of the slowest load in seconds. */
   readonly slowest: number;
   readonly checks: readonly CountCheck[];
 }
 
 interface AnotherOptions {
-  /** Taken in turn. */
+  /** Used in turn. */
   readonly layouts?: readonly Layout[];
-  /** Before each load. */
+  /** Pause before each load. */
   readonly pauseMs?: number;
 }
 
@@ -57,10 +57,10 @@ export async function prepareAnother(
   }
 
   return {
-    /** Devices that it has put into the marketplace. */
+    /** Devices that this partner has imported into the marketplace. */
     importedDevices: () => imported.size * ROWS,
 
-    /** Loads while the work runs, from `begun` on. The work can ask how many loads have ended. */
+    /** Loads while the work runs, starting with `begun`. The work can ask how many loads have ended. */
     async during<T>(
       work: (ended: () => number) => Promise<T>,
       begun: Promise<void> = Promise.resolve(),

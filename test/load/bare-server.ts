@@ -1,4 +1,4 @@
-/** What Koa can do at most: a constant, nothing else. The measure for bench-api. */
+/** The upper bound of Koa's throughput: a server that returns a constant. The reference for bench-api. */
 import type { AddressInfo } from 'node:net';
 import Koa from 'koa';
 

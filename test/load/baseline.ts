@@ -1,7 +1,7 @@
 /**
- * What a partner's engineer would write instead: one document per device and key, unordered bulk upserts with the Node driver,
- * four writers at once, against the same server and with the same durability. The first rows of the same files, capped: the rate
- * falls as the collection grows, so the cap is in the baseline's favour.
+ * The usual alternative: one document per device and key, unordered bulk upserts with the Node driver from four writers, on the
+ * same server with the same durability. Loads the first rows of the same files, up to a cap: the rate falls as the collection
+ * grows, so the cap favours the baseline.
  */
 import type { AnyBulkWriteOperation, Db } from 'mongodb';
 import { flush } from './observe-storage.ts';
@@ -42,10 +42,10 @@ export async function measureBaseline(
   let written = 0;
   const write = async () => {
     while (next < lines.length) {
-      const some = lines.slice(next, next + ROWS_PER_BULK);
+      const batch = lines.slice(next, next + ROWS_PER_BULK);
       next += ROWS_PER_BULK;
-      await collection.bulkWrite(some.map(upsertOf), { ordered: false });
-      written += some.length;
+      await collection.bulkWrite(batch.map(upsertOf), { ordered: false });
+      written += batch.length;
       onRows(written);
     }
   };

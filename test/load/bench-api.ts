@@ -1,10 +1,10 @@
 /**
  * Compares the API with a bare Koa server in the same run: 64 connections list 100 import logs, then queue imports, each of which
- * must be stored exactly once. Exit code 1 if a share is below its target.
+ * must be stored exactly once. Exit code 1 if a ratio is below its target.
  *
  * One process of each, with Kafka and mongod on the same machine and no pipeline. First the list, then the imports, in short rounds
- * that alternate with the bare server. The result is the median share: a shared machine may be half as fast a few seconds later,
- * for both. The first round of each is a warm-up and does not count.
+ * that alternate with the bare server. The result is the median ratio, because a shared machine may be half as fast a few seconds
+ * later, for both. The first round of each is a warm-up.
  *
  * npx tsx test/load/bench-api.ts [--seconds 2] [--rounds 7] [--json]
  */

@@ -1,4 +1,4 @@
-/** The real service for a bench: every server and both processes of our own, with the default settings, in a folder that goes with it. */
+/** The real service for a benchmark: its own servers and both processes, with default settings, in a temporary folder. */
 import { mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -39,13 +39,13 @@ interface BenchStackOptions {
   readonly cluster: Cluster;
   /** Settings that differ from the defaults. */
   readonly settings?: Environment;
-  /** Where the pipeline leaves its CPU profile when it ends. */
+  /** Folder for the CPU profiles that the pipeline writes when it exits. */
   readonly profileTo?: string;
 }
 
 type BenchStack = Awaited<ReturnType<typeof startBenchStack>>;
 
-/** What a scenario works with. */
+/** A scenario's environment. */
 export interface Bench {
   readonly stack: BenchStack;
   readonly progress: Progress;
@@ -89,7 +89,7 @@ export async function startBenchStack({
 }: BenchStackOptions) {
   const directory = mkdtempSync(join(tmpdir(), 'headrace-bench-'));
   const release = guard(directory);
-  // No setting of the caller's environment: the bench measures the defaults.
+  // Without the caller's settings: the benchmark measures the defaults.
   const env = { ...cleanEnvironment(), ...given };
   const purge = async () => {
     await removeStack(directory);
@@ -111,17 +111,17 @@ export async function startBenchStack({
       directory,
       addresses,
       config,
-      /** The environment of our processes. */
+      /** The environment of the service's processes. */
       settings,
       db,
       partner,
       calls: createPartnerCalls(apiUrl(folder), partner.api_key),
       metricsUrl: `http://127.0.0.1:${folder.state.ports.pipeline}/metrics`,
       pids: pidsOf(folder),
-      /** Where Kafka, or the first of several brokers, keeps its topics; there is none to look into when it runs elsewhere. */
+      /** The data folder of Kafka, or of the first broker; it is missing if Kafka runs elsewhere. */
       kafkaLogs: join(folder.data('kafka'), 'logs'),
 
-      /** Written together: one transaction each would take a minute for 20,000. */
+      /** Writes them in bulk: one transaction each would take a minute for 20,000. */
       async attributes(count: number, owner = partner): Promise<number[]> {
         const counter = await db
           .collection<CounterDocument>(collections.counters)
@@ -142,13 +142,13 @@ export async function startBenchStack({
         return ids;
       },
 
-      /** For scenarios that start pipelines of their own. */
+      /** For scenarios that start their own pipelines. */
       async stopPipeline(): Promise<void> {
         const running = runningProcess(folder, 'pipeline');
         if (running) await stopProcess(running, STOP_MS);
       },
 
-      /** Another partner, working at the same time. */
+      /** Creates another partner, which works concurrently. */
       async anotherPartner() {
         const other = await provisionPartner(stores, config, 'Another');
         return { partner: other, calls: createPartnerCalls(apiUrl(folder), other.api_key) };

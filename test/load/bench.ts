@@ -1,4 +1,4 @@
-/** `npm run bench`: how fast the real service is, with all guarantees and its default settings. */
+/** `npm run bench`: the speed of the real service, with all guarantees and the default settings. */
 import { writeFileSync } from 'node:fs';
 import { allBenchmarks, growthBenchmarks } from './benchmarks.ts';
 import { drawChart } from './chart.ts';
@@ -14,7 +14,7 @@ import { describeTable, isFailure, measureTable, type TableRow, verdictOf } from
 const progress = createProgress();
 const say = (lines: readonly string[]) => void process.stdout.write(`${lines.join('\n')}\n`);
 
-/** The lines to print, the result to write, and whether all targets were met. */
+/** The lines to print, the result to write, and whether all targets are met. */
 interface Outcome {
   readonly lines: readonly string[];
   readonly json: unknown;

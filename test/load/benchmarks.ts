@@ -1,4 +1,4 @@
-/** Everything that has a target, in the order in which it is measured. */
+/** All benchmarks with targets, in the order of measurement. */
 import { alternatives } from './scenarios/alternatives.ts';
 import { append } from './scenarios/append.ts';
 import { audience } from './scenarios/audience.ts';
@@ -15,7 +15,7 @@ import { stages } from './scenarios/stages.ts';
 import { storage } from './scenarios/storage.ts';
 import type { Benchmark } from './table.ts';
 
-/** How the cost of an operation grows with what is stored or what is asked for at once. */
+/** How the cost of an operation grows with the stored data or with the size of a request. */
 export const growthBenchmarks: readonly Benchmark[] = [
   audience,
   append,

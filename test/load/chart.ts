@@ -1,4 +1,4 @@
-/** A picture of one load: rows a second over time, and who took the CPU and the stages' time. Plain SVG, no library. */
+/** A chart of one load as plain SVG: rows/s over time, and CPU time by process and by stage. */
 import { count } from './format.ts';
 import type { PrefixResult } from './scenarios/one-prefix.ts';
 
@@ -12,7 +12,7 @@ const ink = '#1f2933';
 const faint = '#d5dbe1';
 const series = '#2563a8';
 const accent = '#c2410c';
-/** Text over a line stays readable. */
+/** A halo keeps text readable on top of lines. */
 const halo = 'stroke="#ffffff" stroke-width="4" paint-order="stroke"';
 
 const escaped = (raw: string) => raw.replace(/[&<>]/g, (sign) => `&#${sign.charCodeAt(0)};`);
@@ -21,10 +21,10 @@ const text = (x: number, y: number, content: string, attributes = '') =>
 const rule = (x1: number, y1: number, x2: number, y2: number, attributes: string) =>
   `<line x1="${x1}" y1="${y1}" x2="${x2}" y2="${y2}" ${attributes}/>`;
 
-/** The smallest 1, 2 or 5 times a power of ten that needs at most five steps. */
-function niceStep(most: number): number {
-  const power = 10 ** Math.floor(Math.log10(Math.max(most, 1e-9) / 5));
-  return power * [1, 2, 5, 10].find((factor) => factor * power * 5 >= most)!;
+/** The smallest 1, 2 or 5 times a power of ten that covers the maximum in at most five steps. */
+function niceStep(max: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(max, 1e-9) / 5));
+  return power * [1, 2, 5, 10].find((factor) => factor * power * 5 >= max)!;
 }
 
 interface Point {
@@ -44,12 +44,12 @@ function areaOverTime(result: PrefixResult, top: number): string {
   const points: Point[] = [{ at: 0, value: 0 }, ...ratesOf(result)];
   const lastAt = Math.max(points.at(-1)!.at, result.seconds);
   const step = niceStep(Math.max(...points.map(({ value }) => value), result.rowsPerSecond));
-  const most = step * Math.ceil(Math.max(...points.map(({ value }) => value), result.rowsPerSecond) / step);
+  const max = step * Math.ceil(Math.max(...points.map(({ value }) => value), result.rowsPerSecond) / step);
   const bottom = top + PLOT_HEIGHT;
   const x = (at: number) => LEFT + (at / lastAt) * PLOT_WIDTH;
-  const y = (value: number) => bottom - (value / most) * PLOT_HEIGHT;
+  const y = (value: number) => bottom - (value / max) * PLOT_HEIGHT;
   const parts: string[] = [];
-  for (let value = 0; value <= most + step / 2; value += step) {
+  for (let value = 0; value <= max + step / 2; value += step) {
     parts.push(rule(LEFT, y(value), LEFT + PLOT_WIDTH, y(value), `stroke="${faint}"`));
     parts.push(text(LEFT - 8, y(value) + 4, count(value), 'text-anchor="end"'));
   }
@@ -80,12 +80,12 @@ function areaOverTime(result: PrefixResult, top: number): string {
 }
 
 function bars(values: readonly (readonly [string, number])[], top: number, unit: string): string {
-  const most = Math.max(...values.map(([, value]) => value), 1e-9);
+  const max = Math.max(...values.map(([, value]) => value), 1e-9);
   const total = values.reduce((sum, [, value]) => sum + value, 0) || 1;
   return values
     .map(([name, value], i) => {
       const y = top + i * (BAR_HEIGHT + BAR_GAP);
-      const width = Math.max(1, (value / most) * (PLOT_WIDTH - 150));
+      const width = Math.max(1, (value / max) * (PLOT_WIDTH - 150));
       const label = `${value.toFixed(2)} ${unit}, ${((100 * value) / total).toFixed(0)} %`;
       return [
         text(LEFT - 8, y + 15, name, 'text-anchor="end"'),

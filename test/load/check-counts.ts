@@ -28,11 +28,11 @@ export function describeChecks(checks: readonly CountCheck[]): string[] {
   return [`WRONG: ${wrong.length} of ${checks.length} counts`, ...lines.slice(0, 20)];
 }
 
-/** Distinct devices of a space, as they are stored. */
+/** The distinct devices stored in a space. */
 export const checkSpace = async (db: Db, space: string, expected: number): Promise<CountCheck> =>
   checkCount(`devices in ${space}`, expected, await createDeviceSets(db).count(space));
 
-/** The keys are ids of attributes, in the generator's order. */
+/** The keys are attribute ids, in the generator's order. */
 export async function checkAttributes(
   db: Db,
   keys: readonly string[],
@@ -50,7 +50,7 @@ export const checkImport = (record: LoadRecord, rows: number, devices: number): 
   checkCount(`unique_devices of import ${record.import_log_id}`, devices, record.unique_devices),
 ];
 
-/** An audience as the API shows it. */
+/** An audience's counts as the API shows them. */
 export function checkAudience(record: LoadRecord, rows: number, devices: number): CountCheck[] {
   const files = record.file as { rows_uploaded: number }[];
   const uploaded = files.reduce((sum, { rows_uploaded }) => sum + rows_uploaded, 0);
@@ -61,7 +61,7 @@ export function checkAudience(record: LoadRecord, rows: number, devices: number)
   ];
 }
 
-/** An audience by event, as its report shows it. */
+/** An audience's counts by event, as its report shows them. */
 export function checkReport(
   report: LoadRecord,
   events: readonly string[],

@@ -1,11 +1,11 @@
-/** Numbered devices by slot. One byte a device is kept, so that a slot of many millions can be generated without the others. */
+/** Numbered devices by slot. Keeps one byte per device, so that one slot of many millions of devices can be generated alone. */
 
 import { createIdentifiers } from '../../deploy/cli/load/identifiers.ts';
 import type { DeviceHash } from '../../pipeline/formats/device-hash.ts';
 import { slotOfHash, WORDS } from '../../pipeline/formats/identifier.ts';
 import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
 
-/** Numbers from the first up to, without, the second. */
+/** [first, end): the end is exclusive. */
 export type NumberRange = readonly [number, number];
 
 export function createDevicePool(seed: number, count: number, hash: DeviceHash) {
@@ -18,7 +18,7 @@ export function createDevicePool(seed: number, count: number, hash: DeviceHash) 
   }
 
   return {
-    /** The identifiers of these numbers that are in the slot, one after the other. */
+    /** The concatenated identifiers of the devices in these ranges that belong to the slot. */
     inSlot(slot: number, ranges: readonly NumberRange[]): Uint8Array {
       const expected = ranges.reduce((sum, [from, to]) => sum + (to - from), 0) / DEFAULT_SLOTS;
       let words = new Uint32Array(WORDS * Math.ceil(expected * 1.1 + 100));

@@ -15,7 +15,7 @@ const SEED = 7;
 const { hash } = testPlacement;
 const ROW = 38;
 
-/** What a file with these devices holds, as hexadecimal digits. */
+/** The identifiers in a file with these devices, as hexadecimal digits. */
 function inFile(from: number, to: number): string[] {
   const generator = createGenerator({ seed: SEED, duplicates: 0, keys: [''], firstDevice: from });
   const { bytes } = generator.nextFile({ rows: to - from });

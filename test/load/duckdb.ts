@@ -1,8 +1,8 @@
 /**
- * The strongest alternative on one machine: DuckDB reads the same files from disk and keeps what it has not seen yet, in a table with
- * a primary key in a database file. It has no queue and no order of jobs to pay for.
+ * The strongest alternative on one machine: DuckDB reads the same files from disk and inserts new devices into a table with a
+ * primary key, in a database file. It pays for no queue and no order of jobs.
  *
- * In a process of its own, so that its memory is not that of the bench: `node --import tsx duckdb.ts <folder>`.
+ * Runs in its own process, so that its memory is not the benchmark's: `node --import tsx duckdb.ts <folder>`.
  */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ async function insertAll(folder: string): Promise<DuckDbLoad> {
   const { DuckDBInstance } = await import('@duckdb/node-api');
   const instance = await DuckDBInstance.create(join(folder, 'devices.duckdb'), { threads: String(THREADS) });
   const connection = await instance.connect();
-  // A key of device and event, which is what we keep, would be slower; no device of the files has two events.
+  // headrace keeps (device, event) pairs; such a key would be slower here. No device in the files has two events.
   await connection.run('create table devices (device uuid primary key, event varchar)');
   const files = join(folder, '*.csv');
   const since = performance.now();

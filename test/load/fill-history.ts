@@ -1,4 +1,4 @@
-/** Ended jobs with their files, written straight into the database: the history of a service that has been running for years. */
+/** Ended jobs with their files, inserted directly into the database: the history of a service that has run for years. */
 import type { Db } from 'mongodb';
 import { segmentOf } from '../../pipeline/stores/audiences.ts';
 import { fileId } from '../../pipeline/stores/files.ts';
@@ -8,7 +8,7 @@ import { insertEnded } from '../support/end-jobs.ts';
 
 const AT_ONCE = 5_000;
 
-/** Of ten jobs, one is a deletion and two load an audience: one creates it, the next appends to it. */
+/** By the last digit of the id; all others are imports. Of two audience jobs, the first creates the audience, the second appends. */
 const kinds = ['import', 'import', 'audience', 'audience', 'import', 'delete', 'import'] as const;
 
 function endedJob(id: number, partner: string, at: Date): JobDocument {
@@ -84,7 +84,7 @@ const audienceOf = ({ _id, partner, createdAt }: JobDocument): AudienceDocument 
   updatedAt: createdAt,
 });
 
-/** Numbered after the jobs that are there, so that numbers have no gaps. Gives the last number. */
+/** Numbers continue after the existing jobs, without gaps. Returns the last number. */
 export async function fillHistory(db: Db, partner: string, count: number, at = new Date()): Promise<number> {
   const jobs = db.collection<JobDocument>(collections.jobs);
   const files = db.collection<FileDocument>(collections.files);
@@ -94,12 +94,12 @@ export async function fillHistory(db: Db, partner: string, count: number, at = n
   const last = first + count - 1;
   for (let id = first; id <= last; id += AT_ONCE) {
     const length = Math.min(AT_ONCE, last - id + 1);
-    const some = Array.from({ length }, (_, i) => endedJob(id + i, partner, at));
-    const made = some.filter((job) => job.audience === job._id).map(audienceOf);
+    const batch = Array.from({ length }, (_, i) => endedJob(id + i, partner, at));
+    const created = batch.filter((job) => job.audience === job._id).map(audienceOf);
     // Before the jobs, so that a visible job is complete.
-    await files.insertMany(some.filter(({ listing }) => listing !== undefined).map(fileOf));
-    if (made.length > 0) await audiences.insertMany(made);
-    await insertEnded(db, some);
+    await files.insertMany(batch.filter(({ listing }) => listing !== undefined).map(fileOf));
+    if (created.length > 0) await audiences.insertMany(created);
+    await insertEnded(db, batch);
   }
   return last;
 }

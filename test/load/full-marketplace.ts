@@ -1,17 +1,14 @@
-/**
- * A marketplace of many attributes. Half of each attribute's devices are among the first ones, which have several attributes each; the
- * other half are its own.
- */
+/** A marketplace of many attributes. Half of each attribute's devices are shared with other attributes, the other half are its own. */
 import type { Bench } from './bench-stack.ts';
 import { storeAttributes } from './store-space.ts';
 
 interface MarketplaceOptions {
   readonly attributes: number;
-  /** Devices of each attribute. */
+  /** Devices per attribute. */
   readonly attributeDevices: number;
-  /** Devices with numbers below this have several attributes. */
+  /** Devices with lower numbers have several attributes. */
   readonly shared: number;
-  /** Devices with numbers from `shared` up to this have no attribute. */
+  /** Devices with numbers in [shared, apart) have no attribute. */
   readonly apart: number;
   readonly seed: number;
 }
@@ -19,7 +16,7 @@ interface MarketplaceOptions {
 export interface Marketplace {
   readonly attributes: readonly number[];
   readonly devices: number;
-  /** How many devices each attribute has of those below `shared`. */
+  /** How many of the shared devices each attribute has. */
   readonly common: number;
 }
 

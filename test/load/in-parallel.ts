@@ -1,6 +1,6 @@
 import { inParallel as overItems } from '../../pipeline/runtime/in-parallel.ts';
 
-/** Does `work` for 0 … count-1, so many at a time. */
+/** Runs `work` for 0 … count-1 with bounded concurrency. */
 export const inParallel = (
   count: number,
   atOnce: number,

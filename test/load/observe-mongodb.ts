@@ -1,10 +1,10 @@
-/** What the service has sent to mongod and got from it, and what mongod has written to its disk, as mongod counts it. */
+/** mongod's own counters: bytes received from and sent to the service, and bytes written to disk. */
 import type { Db } from 'mongodb';
 
 export interface MongoUse {
   readonly received: number;
   readonly sent: number;
-  /** Data files and the journal. */
+  /** Data files and journal. */
   readonly written: number;
 }
 
@@ -18,7 +18,7 @@ async function read(db: Db): Promise<MongoUse> {
   };
 }
 
-/** Gives what was added since. */
+/** Returns a function that gives the increase since. */
 export async function watchMongo(db: Db): Promise<() => Promise<MongoUse>> {
   const before = await read(db);
   return async () => {

@@ -1,4 +1,4 @@
-/** The pipeline's own numbers while it works: rows over time, and what each stage has taken. */
+/** The pipeline's own metrics while it works: rows over time, and seconds per stage. */
 const sampleEveryMs = 1_000;
 
 /** Values of a Prometheus text by name and labels: `name{stage="split"}`. */
@@ -32,7 +32,7 @@ interface PipelineSample {
 
 export interface PipelineUse {
   readonly samples: PipelineSample[];
-  /** Empty when the pipeline does not count them. */
+  /** Empty if the pipeline does not count them. */
   readonly stageSeconds: Record<string, number>;
 }
 
@@ -58,7 +58,7 @@ export async function watchPipeline(url: string, onRows: (rows: number) => void 
   const timer = setInterval(() => {
     if (busy) return;
     busy = true;
-    // A busy process answers late; the next sample is as good.
+    // A busy process answers late; skip the sample.
     running = sample()
       .catch(() => {})
       .finally(() => {

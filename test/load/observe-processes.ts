@@ -6,16 +6,16 @@ const sampleEveryMs = 200;
 
 export interface ProcessUse {
   readonly cpuSeconds: number;
-  /** The most that a sample has seen during the measurement. */
+  /** Highest sample during the measurement. */
   readonly peakRssMb: number;
-  /** The most since the process began, as the kernel has kept it. */
+  /** VmHWM: the peak since the process started. */
   readonly highWaterMb: number;
 }
 
-/** Of a process and all its threads; children that were waited for are not in it. */
+/** Of a process with all its threads, without its children. */
 function cpuSeconds(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  // The name may hold anything, also spaces and parentheses; the fields begin behind its end.
+  // The name may contain spaces and parentheses; the fields start after its last parenthesis.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
@@ -25,7 +25,7 @@ function memoryMb(pid: number, field: 'VmRSS' | 'VmHWM'): number {
   return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0) / 1_024;
 }
 
-/** A process that has gone, or a system without /proc, shows as zero. */
+/** A process that has exited, or a system without /proc, counts as zero. */
 function orZero(read: () => number): number {
   try {
     return read();

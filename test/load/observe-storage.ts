@@ -1,10 +1,10 @@
-/** What is on disk: bytes of each topic, and what the device data takes in MongoDB. */
+/** Bytes on disk, by topic and for the device data in MongoDB. */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Db, MongoServerError } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 
-/** Bytes of the segments by topic, replicas not counted twice since there is one. Indexes are preallocated and left out. */
+/** Bytes of the log segments by topic. There is one replica. Preallocated indexes do not count. */
 export function topicBytes(kafkaLogs: string, prefix: string): Map<string, number> {
   const bytes = new Map<string, number>();
   if (!existsSync(kafkaLogs)) return bytes;
@@ -26,14 +26,14 @@ export function grown(before: Map<string, number>, after: Map<string, number>): 
   return Object.fromEntries(more.toSorted((a, b) => b[1] - a[1]));
 }
 
-/** Everything written so far in its place on disk, so that neither sizes nor the next measurement depend on what is still to come. */
+/** Forces a checkpoint, so that sizes are final and the next measurement pays for no pending writes. */
 export async function flush(db: Db): Promise<void> {
   await db.admin().command({ fsync: 1 });
 }
 
 interface StorageStats {
   storageSize: number;
-  /** Blocks of earlier versions, which the next write takes. */
+  /** Free blocks within the files, which later writes reuse. */
   freeStorageSize: number;
   totalIndexSize: number;
 }
@@ -47,13 +47,13 @@ async function bytesOf(db: Db, collection: string): Promise<number> {
     const { storageSize, freeStorageSize, totalIndexSize } = stats!.storageStats;
     return storageSize - freeStorageSize + totalIndexSize;
   } catch (error) {
-    // Nothing is stored yet, and so the collection does not exist.
+    // The collection does not exist yet, because nothing is stored.
     if (error instanceof MongoServerError) return 0;
     throw error;
   }
 }
 
-/** Of all device data, with its indexes. */
+/** Bytes of all device data, with indexes. */
 export async function deviceBytes(db: Db): Promise<number> {
   await flush(db);
   return (await bytesOf(db, collections.pages)) + (await bytesOf(db, collections.manifests));

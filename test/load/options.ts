@@ -1,4 +1,4 @@
-/** The command line of the benchmark. */
+/** The command line of the benchmarks. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type ClusterSize, clusterSizes } from '../../deploy/local/names.ts';
 import { allBenchmarks } from './benchmarks.ts';

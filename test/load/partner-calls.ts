@@ -1,4 +1,4 @@
-/** The calls of a partner that a bench makes: queue a load, append to an audience, follow either to its end. */
+/** A partner's API calls in a benchmark: queue a load, append to an audience, wait for the end of either. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export type Layout = 'a' | 'b';
@@ -19,7 +19,7 @@ export interface Wait {
 export interface TimedLoad {
   readonly id: number;
   readonly record: LoadRecord;
-  /** From the request to the first answer that says that the load is done. */
+  /** From the request to the first response that says done. */
   readonly seconds: number;
 }
 
@@ -45,7 +45,7 @@ export function createPartnerCalls(apiUrl: string, apiKey: string) {
       });
       const text = await response.text();
       if (response.ok) return text === '' ? {} : (JSON.parse(text) as LoadRecord);
-      // The limit of requests a second is a default too, and so is left on. Who only reads asks again, as any client does.
+      // The rate limit stays on, because it is a default. Like any client, retry when refused; reads also when unavailable.
       const isForNow =
         response.status === REFUSED_FOR_NOW || (method === 'GET' && response.status === UNAVAILABLE);
       if (!isForNow) throw new Error(`${method} ${path} was answered with ${response.status}: ${text}`);
@@ -69,7 +69,7 @@ export function createPartnerCalls(apiUrl: string, apiKey: string) {
 
   const read = (layout: Layout, id: number) => call('GET', `${pathOf[layout]}/${id}`);
 
-  /** A load that fails is an error: nothing was measured. */
+  /** A failed load is an error: it measures nothing. */
   async function untilDone(layout: Layout, id: number, { everyMs, signal }: Wait): Promise<LoadRecord> {
     for (const since = performance.now(); ; ) {
       const record = await read(layout, id);
@@ -79,12 +79,12 @@ export function createPartnerCalls(apiUrl: string, apiKey: string) {
         const why = record.errors ?? record.file;
         throw new Error(`load ${id} has failed: ${JSON.stringify(why).slice(0, 2_000)}`);
       }
-      // Who asks about a long load as often as about a short one slows it down; what is measured stays right to half a percent.
+      // Poll a long load less often, because polling slows it down; the result stays exact to half a percent.
       await sleep(Math.max(everyMs, (performance.now() - since) / 200), undefined, { signal });
     }
   }
 
-  /** From the request to the first answer that says that it is done. */
+  /** From the request to the first response that says done. */
   async function privacy(body: object, { everyMs, signal }: Wait) {
     const path = '/v1/privacy/requests';
     const since = performance.now();

@@ -1,8 +1,8 @@
-/** The first look at a CPU profile: the functions with the most time of their own, while it was measured. */
+/** A summary of a CPU profile: the functions with the most self time during the measurement. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** When something was measured, on the clock that a CPU profile of another process has too: microseconds since the machine began. */
+/** The time span of a measurement on the monotonic clock that CPU profiles of other processes share: microseconds since boot. */
 export interface MeasureWindow {
   readonly fromUs: number;
   readonly toUs: number;
@@ -16,7 +16,7 @@ export function openWindow(): () => MeasureWindow {
 }
 
 const TOP = 25;
-/** A thread that did less is none of those that work. */
+/** A thread below this is idle and is left out. */
 const LEAST_BUSY_MS = 50;
 
 interface CpuProfile {
@@ -32,7 +32,7 @@ interface ProfiledFunction {
   selfMs: number;
 }
 
-/** Enough of a path to know the file, without what is the same for all of them. Transpiled files have one line. */
+/** The file's path without the common prefix. Transpiled files have one line. */
 function placeOf(url: string, lineNumber: number): string {
   if (url === '') return '';
   const path = url.replace(/^file:\/\//, '').replace(/\?.*$/, '');
@@ -81,7 +81,7 @@ function summarize(file: string, window: MeasureWindow): string[] {
   ];
 }
 
-/** One profile a thread. */
+/** One profile per thread. */
 export function summarizeProfiles(directory: string, window: MeasureWindow): string[] {
   const files = readdirSync(directory).filter((name) => name.endsWith('.cpuprofile'));
   if (files.length === 0) return [`no profile in ${directory}: the pipeline did not end by itself`];

@@ -1,11 +1,11 @@
-/** What is going on, on the standard error: one live line on a terminal, a line every few seconds elsewhere. */
+/** Progress on stderr: one live line on a terminal, otherwise a line every few seconds. */
 const eraseLine = '\r\x1b[2K';
 const plainEveryMs = 2_000;
 
 export interface Progress {
-  /** Something that has happened; it stays. */
+  /** A completed step; its line stays. */
   step(line: string): void;
-  /** How far it is; the next one takes its place. */
+  /** The current progress; the next line replaces it. */
   live(line: string): void;
 }
 

@@ -1,4 +1,4 @@
-/** Results as text: the number that matters first, then where the time and the memory went. */
+/** Results as text: the most important number first, then where time and memory went. */
 import { describeChecks } from './check-counts.ts';
 import { columns, count, megabytes, seconds, share } from './format.ts';
 import type { Percentiles } from './rounds.ts';
@@ -35,7 +35,7 @@ function describeUse({ processes, pipeline, topicBytes, window }: RunUse): strin
   ];
 }
 
-/** For sizing: deploy/OPERATIONS.md multiplies these. */
+/** For sizing: deploy/OPERATIONS.md multiplies these figures. */
 function describeCost({ options, use, fileBytes, devices, bytesPerDevice }: PrefixResult): string[] {
   const millions = options.rows / 1e6;
   const topics = Object.values(use.topicBytes).reduce((sum, bytes) => sum + bytes, 0);

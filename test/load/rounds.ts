@@ -1,4 +1,4 @@
-/** Percentiles, and the median of something short that is measured several times. */
+/** Percentiles, and the median of short repeated measurements. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Percentiles {
@@ -8,7 +8,7 @@ export interface Percentiles {
   readonly max: number;
 }
 
-/** By nearest rank. */
+/** Nearest-rank method. */
 export function percentiles(values: readonly number[]): Percentiles {
   const sorted = values.toSorted((a, b) => a - b);
   const at = (share: number) => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
@@ -19,10 +19,10 @@ export const median = (values: readonly number[]): number => percentiles(values)
 
 const ROUNDS = 5;
 const WARM_UPS = 3;
-/** Each round finds the service idle. */
+/** Lets the service become idle before each round. */
 const pauseMs = 200;
 
-/** The median seconds of the rounds behind those that warm up. */
+/** The median seconds of the rounds after the warm-up. */
 export async function medianOfRounds(
   work: (round: number) => Promise<number>,
 ): Promise<{ seconds: number[]; median: number }> {

@@ -1,4 +1,4 @@
-/** A measurement on a fresh service of its own, with a profile of it where one is asked for. */
+/** Runs a measurement on a fresh service, with a CPU profile if requested. */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ interface Measured {
 
 const wholeTime: MeasureWindow = { fromUs: 0, toUs: Number.POSITIVE_INFINITY };
 
-/** What a result says about when it was measured; without it a profile is summed up as a whole. */
+/** The time span of the measurement, if the result has one; otherwise the whole profile is summarized. */
 function windowOf(result: unknown): MeasureWindow {
   const { use, together } = (result ?? {}) as Measured;
   return (use ?? together?.use)?.window ?? wholeTime;

@@ -1,4 +1,4 @@
-/** Pipeline processes with some of the stages each, in place of the one that a bench starts with. */
+/** Pipeline processes that run some of the stages each, instead of a benchmark's single pipeline. */
 import type { StageName } from '../../schemas/stages.ts';
 import { type Managed, manage } from '../support/processes.ts';
 import type { Settings } from '../support/settings.ts';
@@ -8,9 +8,9 @@ export interface StageProcess extends Managed {
   readonly stages: readonly StageName[];
 }
 
-/** Comes back when it is ready. */
+/** Resolves when the process is ready. */
 export async function startStages({ stack }: Bench, stages: readonly StageName[]): Promise<StageProcess> {
-  // The port is that of the pipeline which it replaces.
+  // The port belongs to the pipeline that this one replaces.
   const { HEADRACE_PIPELINE_PORT: _, ...settings } = stack.settings as Settings;
   const started = await manage('pipeline', settings, {
     logs: stack.directory,

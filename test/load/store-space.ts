@@ -1,4 +1,4 @@
-/** A full installation, stored directly: what the pipeline would need hours for. It is written as the sink writes it. */
+/** Fills an installation directly, in the sink's format; the pipeline would need hours for it. */
 
 import { createGenerator } from '../../deploy/cli/load/generate.ts';
 import { IDENTIFIER_BYTES } from '../../pipeline/formats/identifier.ts';
@@ -13,7 +13,7 @@ import { createDevicePool, type NumberRange } from './device-pool.ts';
 import { flush } from './observe-storage.ts';
 import { uploadFile } from './upload.ts';
 
-/** Before the first job, which has the number 1: a slot takes jobs in their order. */
+/** Sorts before the first job, number 1: a slot takes jobs in order. */
 const BEFORE_ALL_JOBS = 0.5;
 const NOBODY = 'nobody';
 /** The number of the event "(other)", which needs no dictionary. */
@@ -27,13 +27,13 @@ interface StoredKey {
 
 interface StoredSpace {
   readonly space: string;
-  /** Devices are those that a generator with this seed numbers; no range goes beyond `numbers`. */
+  /** The devices are numbered by a generator with this seed; no range goes beyond `numbers`. */
   readonly seed: number;
   readonly numbers: number;
   readonly keys: readonly StoredKey[];
 }
 
-/** One slot at a time in memory. */
+/** Keeps one slot at a time in memory. */
 export async function storeSpace(
   { stack: { db }, progress, signal }: Bench,
   { space, seed, numbers, keys }: StoredSpace,
@@ -58,7 +58,7 @@ export async function storeSpace(
   progress.step(`stored ${keys.length} keys over ${numbers} devices`);
 }
 
-/** The marketplace, with the counts of its attributes. The ranges of a key do not overlap. */
+/** Stores the marketplace and the counts of its attributes. The ranges of a key must not overlap. */
 export async function storeAttributes(bench: Bench, stored: Omit<StoredSpace, 'space'>): Promise<void> {
   await storeSpace(bench, { ...stored, space: spaces.marketplace });
   const added = stored.keys.map(({ key, ranges }): [number, number] => [
@@ -70,7 +70,7 @@ export async function storeAttributes(bench: Bench, stored: Omit<StoredSpace, 's
   ]);
 }
 
-/** An audience with these devices and one event. It is cleared first, so that no load has written to its generation. */
+/** Stores an audience with these devices and one event. Clears it first, so that no load has written to its generation. */
 export async function storeAudience(
   bench: Bench,
   seed: number,

@@ -1,4 +1,4 @@
-/** Benchmarks with targets: each compares something small or empty with something full, and says whether the result is within its bar. */
+/** Benchmarks with targets: each compares a small or empty case with a full one and checks the result against its bar. */
 import { type CountCheck, wrongOnes } from './check-counts.ts';
 import type { RunOn } from './run-on-stack.ts';
 
@@ -10,21 +10,21 @@ export interface TableRow {
   readonly result: string;
   readonly bar: string;
   readonly passed: boolean;
-  /** A target that is still ahead: missing it is said, and fails nothing. */
+  /** A future target: missing it is reported, but is no failure. */
   readonly isTarget?: boolean;
 }
 
 export interface Measured {
   readonly rows: readonly TableRow[];
   readonly checks: readonly CountCheck[];
-  /** For the file of results only. */
+  /** For the result file only. */
   readonly details?: unknown;
 }
 
 export interface BenchmarkContext {
   readonly runOn: RunOn;
   readonly seed: number;
-  /** Sizes that were asked for, by part. */
+  /** Requested sizes by part. */
   readonly sizes: ReadonlyMap<string, number | undefined>;
   /** A size at the scale of this run. */
   sized(full: number): number;
@@ -32,7 +32,7 @@ export interface BenchmarkContext {
 
 export interface Benchmark {
   readonly name: string;
-  /** Of several benchmarks with one name. */
+  /** Distinguishes benchmarks with the same name. */
   readonly part?: string;
   measure(context: BenchmarkContext): Promise<Measured>;
 }
@@ -74,7 +74,7 @@ const failed = (what: string, bar: string, result: string): TableRow => ({
 
 const titleOf = ({ name, part }: Benchmark) => (part === undefined ? name : `${name}, ${part}`);
 
-/** A wrong count is a failure, however fast it was. */
+/** A wrong count is a failure, however fast the run was. */
 async function rowsOf(benchmark: Benchmark, context: BenchmarkContext) {
   const title = titleOf(benchmark);
   try {

@@ -1,4 +1,4 @@
-/** Generated files to the real S3 server, with the partner's own credentials. */
+/** Uploads generated files to the real S3 server with the partner's own credentials. */
 import { statSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
@@ -20,19 +20,19 @@ export function createUploader({ s3 }: Partner) {
     credentials: { accessKeyId: access_key_id!, secretAccessKey: secret_access_key! },
   });
   return {
-    /** Returns the bytes of the object. `path` ends in `.gz` when it is to be compressed. */
+    /** Returns the size of the object. Compresses if `path` ends in `.gz`. */
     async put(path: string, bytes: Buffer): Promise<number> {
-      // 6 is what gzip does unless told otherwise, and so what partners send.
+      // 6 is gzip's default level, and so what partners send.
       const body = path.endsWith('.gz') ? await compress(bytes, { level: 6 }) : bytes;
       await client.send(new PutObjectCommand({ Bucket: bucket, Key: prefix + path, Body: body }));
       return body.length;
     },
-    /** Returns the bytes of the object. */
+    /** Returns the size of the object. */
     async get(path: string): Promise<number> {
       const { Body } = await client.send(new GetObjectCommand({ Bucket: bucket, Key: prefix + path }));
       return (await Body!.transformToByteArray()).length;
     },
-    /** A file of this machine, in parts: memory stays bounded. */
+    /** Uploads a local file in parts, in bounded memory. */
     async putLocal(path: string, source: string, signal: AbortSignal): Promise<void> {
       const { size, mtimeMs } = statSync(source);
       await uploadFiles({ s3: client, bucket, prefix }, [{ source, name: path, size, mtimeMs }], {
@@ -59,7 +59,7 @@ export async function uploadFile(partner: Partner, path: string, bytes: Buffer):
 export const fileName = (number: number, gzipped: boolean): string =>
   `part-${String(number).padStart(6, '0')}.csv${gzipped ? '.gz' : ''}`;
 
-/** All rows of a prefix, one file in memory at a time. Returns the bytes of the objects. */
+/** Uploads all rows of a prefix, with one file in memory at a time. Returns the total size of the objects. */
 export async function uploadPrefix(
   bench: Bench,
   generator: Generator,
@@ -80,7 +80,7 @@ export async function uploadPrefix(
   return bytes;
 }
 
-/** Rows of each of `files` files, as even as it goes. */
+/** Rows of each of `files` files, as evenly as possible. */
 export function spread(rows: number, files: number): number[] {
   return Array.from(
     { length: files },

@@ -1,4 +1,4 @@
-/** Everything that is observed while the service works: its processes, its own numbers, its topics. */
+/** Everything observed while the service works: its processes, its metrics, its topics. */
 import type { Bench } from './bench-stack.ts';
 import { type MongoUse, watchMongo } from './observe-mongodb.ts';
 import { type PipelineUse, watchPipeline } from './observe-pipeline.ts';
@@ -14,7 +14,7 @@ export interface RunUse {
   readonly mongo: MongoUse;
 }
 
-/** The most that the pipeline has taken so far. */
+/** The pipeline's peak memory so far. */
 export const pipelinePeakMb = ({ processes }: RunUse): number =>
   Math.max(processes.pipeline!.peakRssMb, processes.pipeline!.highWaterMb);
 
@@ -39,7 +39,7 @@ export async function watchRun<T>(
     const window = closeWindow();
     const processes = processWatch.stop();
     const pipeline = await pipelineWatch.stop();
-    // What is still in memory is written then.
+    // Writes what is still in memory.
     await flush(db);
     const use = { window, processes, pipeline, topicBytes: grown(topicsBefore, topics()) };
     return { result, use: { ...use, mongo: await mongoUse() } };

@@ -1,4 +1,4 @@
-/** Finds regular expressions in a source file whose time grows faster than their input: a client could block a process with one. */
+/** Finds regular expressions that take superlinear time: a client could block a process with one. */
 import { parseSync, Visitor } from 'oxc-parser';
 import { analyse } from 'scslre';
 
@@ -8,7 +8,7 @@ export interface Finding {
   reason: string;
 }
 
-/** scslre tries the repetition of single characters; what needs a repeated word, such as /a .* b/ in "a a a", is left to review. */
+/** scslre tries repeated single characters; repeated words, such as /a .* b/ in "a a a", are left to review. */
 function reasonOf(source: string, flags: string): string | undefined {
   const [report] = analyse({ source, flags }, { maxReports: 1 }).reports;
   if (!report) return undefined;
@@ -23,7 +23,7 @@ export function findBacktracking(name: string, text: string): Finding[] {
   const add = (start: number, pattern: string, reason: string | undefined) => {
     if (reason) findings.push({ line: text.slice(0, start).split('\n').length, pattern, reason });
   };
-  /** What is put together at run time cannot be examined. */
+  /** A pattern composed at run time cannot be analysed. */
   const refuseComposed = (node: { callee: { type: string }; start: number; end: number }) => {
     if (node.callee.type === 'Identifier' && (node.callee as { name?: string }).name === 'RegExp')
       add(node.start, text.slice(node.start, node.end), 'not a literal');

@@ -1,4 +1,4 @@
-/** The scan of `npm run check` finds what it is for. */
+/** The scan of `npm run check` finds backtracking patterns. */
 import { describe, expect, it } from 'vitest';
 import { findBacktracking } from './find-backtracking.ts';
 

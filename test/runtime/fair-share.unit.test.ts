@@ -10,7 +10,7 @@ it('of those that wait all the time, none gets less than its share without one i
   fc.assert(
     fc.property(fc.array(items, { minLength: 2, maxLength: 4 }), cost, (queues, before) => {
       const turns = createFairShare();
-      // What was served while nobody else waited is not counted against it.
+      // What is served while nothing else waits does not count against the key.
       turns.next([{ key: '0', cost: before }]);
       turns.serve({ key: '0', cost: before });
       turns.next([{ key: '0', cost: 1 }]);
@@ -36,7 +36,7 @@ it('one that begins to wait starts level with the others, whatever was served be
   const turnsOfA = () =>
     Array.from({ length: 20 }, () => serve('a', 'b')).filter((key) => key === 'a').length;
   for (let n = 0; n < 50; n++) serve('a');
-  // It owes nothing, and its rival has saved up nothing.
+  // Neither of them has a debt or credit.
   expect([10, 9]).toContain(turnsOfA());
   for (let n = 0; n < 50; n++) serve('b');
   expect([10, 11]).toContain(turnsOfA());

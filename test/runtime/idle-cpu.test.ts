@@ -20,7 +20,7 @@ function cpuSeconds(pid: number): number {
 }
 
 const work = Array.from({ length: 200 }, (_, id) => ({ id, name: `name ${id}`, tags: ['a', String(id)] }));
-/** What the work below takes on the machine for which the limit was set. */
+/** CPU time of the work below on the machine for which the limit was set. */
 const WORK_SECONDS = 0.15;
 
 /** How many times slower this machine is, by the CPU time of the same work. */
@@ -36,7 +36,7 @@ it.skipIf(process.platform !== 'linux')(
   async () => {
     const pids = [service.api.pid!, service.pipeline.pid!];
     const used = () => pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0);
-    // Again and again: what a start leaves to do (compilation, first connections) is not idling.
+    // Repeated: work left over from the start (compilation, first connections) is not idling.
     await eventually(async () => {
       const before = used();
       await sleep(WATCHED_SECONDS * 1_000);

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 const from = (path: string) =>
   JSON.stringify(fileURLToPath(new URL(`../../pipeline/runtime/${path}`, import.meta.url)));
 
-/** The messages that a process logs, and how it ends. */
+/** The messages that a process logs, and its exit code. */
 async function logged(body: string): Promise<{ messages: string[]; code: number }> {
   const script = `
     import { createLogger } from ${from('log.ts')};

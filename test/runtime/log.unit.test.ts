@@ -1,4 +1,4 @@
-/** Secrets never reach the log, at whatever place our records hold them. */
+/** Secrets never reach the log, wherever records contain them. */
 import { randomBytes } from 'node:crypto';
 import { MongoClient } from 'mongodb';
 import { describe, expect, it } from 'vitest';

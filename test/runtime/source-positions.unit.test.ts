@@ -1,4 +1,4 @@
-/** A stack trace in the log names the lines of the sources, although compiled files run. */
+/** Stack traces in the log refer to lines of the sources, although compiled files run. */
 import { writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Time by a clock of the test's own, which only work moves. */
+/** On a fake clock that only work advances. */
 import { describe, expect, it } from 'vitest';
 import { createTimeSharing, type TimeSharingOptions } from '../../pipeline/runtime/time-sharing.ts';
 

@@ -16,7 +16,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const minimal = readConfigFile('minimal.env');
 const thisFile = fileURLToPath(import.meta.url);
-/** What a secret needs beside it. */
+/** Settings that a secret requires. */
 const beside: Record<string, Record<string, string>> = {
   HEADRACE_KAFKA_SASL_PASSWORD: { HEADRACE_KAFKA_SASL_MECHANISM: 'PLAIN', HEADRACE_KAFKA_SASL_USERNAME: 'u' },
   HEADRACE_MONGO_PASSWORD: { HEADRACE_MONGO_USERNAME: 'u' },
@@ -29,7 +29,7 @@ const beside: Record<string, Record<string, string>> = {
   },
 };
 
-/** What any variable but these refuses. */
+/** Variables that accept any text. */
 const anyTextGoes: EnvironmentVariable[] = [
   'HEADRACE_S3_ACCESS_KEY_ID',
   'HEADRACE_S3_SECRET_ACCESS_KEY',

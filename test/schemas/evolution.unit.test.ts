@@ -1,6 +1,6 @@
 /**
- * Schemas grow, and nothing that was ever written or read breaks: messages recorded with every version are read by the service and by
- * every other version. Consumers, replays and rolling upgrades rely on it.
+ * Schema evolution: messages recorded with every version can be read by the service and by every other version. Consumers, replays
+ * and rolling upgrades rely on it.
  */
 import avro, { type Schema } from 'avsc';
 import { describe, expect, it } from 'vitest';
@@ -20,11 +20,11 @@ interface Field {
 }
 const fieldsOf = (schema: Schema) => (schema as unknown as { fields: Field[] }).fields;
 
-/** Documentation may be improved; everything else that was published stays. */
+/** Documentation may change; everything else in a published schema stays. */
 const withoutDocs = (schema: Schema): unknown =>
   JSON.parse(JSON.stringify(schema, (key, value) => (key === 'doc' ? undefined : value)));
 
-/** As JSON has it, so that what avsc and our codec give can be compared: bytes in hex, encoded groups as objects. */
+/** As JSON, so that avsc's values and our codec's can be compared: bytes in hex, encoded groups as objects. */
 function plain(value: unknown): unknown {
   if (ArrayBuffer.isView(value)) return Buffer.from(value as Uint8Array).toString('hex');
   if (Array.isArray(value)) return value.map(plain);
@@ -45,7 +45,7 @@ const devicesIn = (hex: string) => hex.match(/.{32}/g) ?? [];
 const read = ({ schema }: Pick<Recorded, 'schema'>, message: Buffer): Value =>
   plain(avro.Type.forSchema(schema).fromBuffer(message.subarray(HEADER))) as Value;
 
-/** What a reader must see: the writer's values of the fields that it knows, and the defaults of the others. */
+/** What a reader must see: the writer's values of the fields that it knows, and defaults for the others. */
 function expected(writer: Recorded, reader: Schema, message: Buffer): Value {
   const written = read(writer, message);
   const fields = fieldsOf(reader).map((field) => [field.name, written[field.name] ?? field.default ?? null]);

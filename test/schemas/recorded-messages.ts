@@ -1,8 +1,8 @@
 /**
- * Messages recorded with every version of every schema, in test/schemas/recorded: `<id>-<record>.avsc` is the schema as it was
- * published, `.full.bin` and `.empty.bin` are messages as they were in Kafka. What is recorded is never changed.
+ * Messages recorded with every version of every schema, in test/schemas/recorded: `<id>-<record>.avsc` is the schema as published,
+ * `.full.bin` and `.empty.bin` are messages as they were in Kafka. Recordings never change.
  *
- * A new version is recorded with `npx tsx test/schemas/recorded-messages.ts`.
+ * Record a new version with `npx tsx test/schemas/recorded-messages.ts`.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,7 +39,7 @@ export function readRecorded(): Recorded[] {
     .sort((a, b) => a.id - b.id);
 }
 
-/** A value of the type: with something everywhere, or with as little as there can be. */
+/** A value of the type with every field filled, or with as little as possible. */
 function sampleOf(type: avro.Type, fill: Fill): unknown {
   const isFull = fill === 'full';
   if (type instanceof avro.types.RecordType)
@@ -60,7 +60,7 @@ function sampleOf(type: avro.Type, fill: Fill): unknown {
   return primitives[type.typeName]![isFull ? 0 : 1];
 }
 
-/** One message with something in every field, and one with as little as there can be. */
+/** One message with every field filled, and one with as little as possible. */
 export function messagesOf({ id, schema }: { id: number; schema: Schema }): Buffer[] {
   const type = avro.Type.forSchema(schema);
   const header = Buffer.alloc(HEADER);

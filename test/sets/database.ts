@@ -1,4 +1,4 @@
-/** A database of its own for a test file, and what must always be true of the sets in it. */
+/** A database per test file, and the invariants of the sets in it. */
 import { Binary, type Db, MongoClient } from 'mongodb';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { createManifests } from '../../pipeline/sets/manifests.ts';
@@ -38,7 +38,7 @@ const storeTestKey = (db: Db) =>
     .collection<PlacementDocument>(collections.placement)
     .insertOne({ _id: 'key', key: new Binary(testKey), createdAt: new Date() });
 
-/** But for the key by which the devices of tests are placed. */
+/** Drops everything but the placement key of the tests. */
 export async function emptyDatabase(db: Db): Promise<void> {
   await db.dropDatabase();
   await storeTestKey(db);
@@ -48,8 +48,8 @@ export const manifestsOf = (db: Db) => db.collection<ManifestDocument>(collectio
 export const pagesOf = (db: Db) => db.collection<PageDocument>(collections.pages);
 
 /**
- * Asserts that every manifest says exactly what its regions hold, and that they cover the slot. Returns documents that none names: what
- * the last change has replaced is named until it is removed.
+ * Asserts that every manifest matches the contents of its regions, and that the regions cover the slot. Returns unreferenced pages;
+ * pages that the last change replaced stay referenced until they are removed.
  */
 export async function checkEveryManifest(db: Db, { id, hash } = testPlacement): Promise<string[]> {
   const manifests = createManifests(db, async () => ({ id, hash }));
@@ -84,7 +84,7 @@ export async function checkEveryManifest(db: Db, { id, hash } = testPlacement): 
   return [...unnamed];
 }
 
-/** Holds up whoever calls `wait` until `open` is called. */
+/** Blocks callers of `wait` until `open` is called. */
 export function createGate() {
   let open = () => {};
   let arrived = () => {};
@@ -101,7 +101,10 @@ export function createGate() {
   return { open: () => open(), reached, wait };
 }
 
-/** The same database, but a write of manifests, or of another collection, waits for `before` first, when pages are written, and for `after` behind it. */
+/**
+ * The same database, but a bulk write to manifests, or to another collection, waits for `before` first and for `after` afterwards.
+ * Pages are written before manifests.
+ */
 export const aroundManifests = (
   db: Db,
   {

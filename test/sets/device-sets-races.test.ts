@@ -1,4 +1,4 @@
-/** Two owners of one slot, readers beside a writer, and what a process leaves behind that dies in the middle. */
+/** Two owners of one slot, readers during a write, and leftovers of a process that crashed halfway. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { slice } from '../../pipeline/sets/devices.ts';
@@ -60,7 +60,7 @@ it('one that was frozen between its manifests and the look at which of them land
   const old = open(aroundManifests(database.db, { before: writing.wait, after: written.wait }));
   const late = Promise.all(slots.map((at) => merge(old, at, 2, 200)));
   await writing.reached;
-  // The old owner wins slot 0 and loses slot 1, in one write; then the new owner goes on with slot 0.
+  // In one write, the old owner wins slot 0 and loses slot 1; then the new owner continues with slot 0.
   const next = open();
   await merge(next, 1, 2, 200);
   writing.open();
@@ -82,7 +82,7 @@ it('what a deletion has removed is gone, even if the one that replaced it died b
   const deletion = slotTarget({ space, slot, job: 2 });
   const told = await open().removeKeys(deletion, new Set([1]));
   expect(await pagesOf(database.db).countDocuments()).toBe(0);
-  // As after a crash between the manifest and the removal.
+  // As after a crash between the manifest's write and the removal.
   await pagesOf(database.db).insertMany(before);
   expect(await open().removeKeys(deletion, new Set([1]))).toEqual(told);
   expect(await pagesOf(database.db).countDocuments()).toBe(0);
@@ -91,7 +91,7 @@ it('what a deletion has removed is gone, even if the one that replaced it died b
 it('what imports added is told job by job, also when they were merged together and not acknowledged', async () => {
   const sets = open();
   await sets.merge(slotTarget({ space, slot, job: 1 }), devices(0, 10));
-  // Jobs 2 and 3 together, then a crash; then 2, 3 and 4 together.
+  // Jobs 2 and 3 in one merge, then a crash; then 2, 3 and 4 in one merge.
   await sets.merge(slotTarget({ space, slot, job: 3, since: 1 }), devices(0, 30));
   const { changes } = await sets.merge(slotTarget({ space, slot, job: 4, since: 1 }), devices(0, 60));
   expect(changes).toMatchObject([
@@ -186,7 +186,7 @@ it('a device is found in every space that holds it', async () => {
 });
 
 const MINUTE = 60_000;
-/** As if this much time had passed. */
+/** Moves the clock forward. */
 function pass(minutes: number): void {
   const now = Date.now() + minutes * MINUTE;
   vi.spyOn(Date, 'now').mockReturnValue(now);

@@ -1,4 +1,4 @@
-/** Random merges, deletions, erasures and repetitions, against a plain map of devices and their keys. */
+/** Random merges, deletions, erasures and repetitions, compared with a plain map of devices and their keys. */
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { merge, noDevices } from '../../pipeline/sets/devices.ts';
@@ -21,13 +21,13 @@ import {
 } from './devices.ts';
 
 const database = openDatabase();
-/** So that everything happens: several levels, merges of them, splits. */
+/** So small that everything happens: several levels, merges of levels, splits. */
 const tiny = { pageBytes: 128, maxPageBytes: 2_048, regionBytes: 1_024, levelRatio: 3 };
 const SLOT = 5;
 
 /** Pages have room for a device with four keys, and some devices have five. */
 const narrow = { ...tiny, maxPageBytes: 40 };
-/** Whatever the hash does. */
+/** Layouts and hashes of every distribution: even, a single hash, a few hashes. */
 const even = { name: 'evenly', placement: testPlacement, layout: tiny };
 const same = {
   name: 'with one hash for all',
@@ -179,7 +179,7 @@ describe.each([
         ]);
       }
       earlier.push(() => sets.merge({ ...target, matchIn }, onePart(devices)));
-      // An owner that was frozen does again what it was about to do.
+      // A frozen owner repeats its merge.
       await earlier[random(earlier.length)]!();
     }
     for (const space of [audience, marketplace]) {
@@ -239,7 +239,7 @@ describe('the spaces that hold some devices', () => {
     return (await sets.holders({ spaces: names, slot: SLOT }, wanted)).sort();
   };
 
-  /** Audience n holds the devices from 10 n on, the more the larger n is; in two levels or more. */
+  /** Audience n holds the devices from 10 n on, more for larger n, in two levels or more. */
   async function store(sets: ReturnType<typeof createDeviceSets>) {
     for (let n = 1; n <= 100; n++) {
       const target = { space: spaces.audience(n, 1), slot: SLOT };
@@ -274,7 +274,7 @@ describe('the spaces that hold some devices', () => {
       database.db.client.on('commandStarted', onCommand);
       const found = await spacesOf(sets, from, to);
       database.db.client.off('commandStarted', onCommand);
-      // One with a level of many pages may be among them.
+      // An audience with a level of many pages may be among them.
       expect(found).toEqual(expect.arrayContaining(expected(from, to)));
       expect(found.length).toBeLessThan(expected(from, to).length + 10);
       expect(commands).toBeLessThan(10);

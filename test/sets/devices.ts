@@ -1,4 +1,4 @@
-/** Devices for tests, and the plain sets of hex strings that they are compared with. */
+/** Devices for tests, and the plain sets of hex strings to compare them with. */
 import { createCipheriv, createHash } from 'node:crypto';
 import { KEY_BYTES } from '../../pipeline/formats/device-hash.ts';
 import type { Slots } from '../../pipeline/formats/device-pairs.ts';
@@ -26,7 +26,7 @@ export function fromHex(hex: Iterable<string>): Uint8Array {
   return new Uint8Array(Buffer.from([...hex].join(''), 'hex'));
 }
 
-/** The device with this number: always the same, and nowhere near the next one. */
+/** The device with this number: deterministic, and far from its neighbours. */
 export function numberedDevice(number: number): string {
   return createHash('md5').update(String(number)).digest('hex');
 }
@@ -37,7 +37,7 @@ export function numberedDevices(from: number, to: number, step = 1): Uint8Array 
   return fromHex(hex);
 }
 
-/** Many devices at once, always the same for a seed; they do not compress, as real ones do not. */
+/** Many devices at once, deterministic for a seed; incompressible, like real ones. */
 export function randomDevices(count: number, seed: number): Uint8Array {
   const key = createHash('md5').update(`seed ${seed}`).digest();
   return createCipheriv('aes-128-ctr', key, Buffer.alloc(16)).update(Buffer.alloc(count * DEVICE_BYTES));
@@ -45,7 +45,7 @@ export function randomDevices(count: number, seed: number): Uint8Array {
 
 type Group = { devices: Uint8Array; key?: number };
 
-/** Sorted as they are stored, each group with its key; 0 is none. */
+/** Sorted as stored, each group with its key; 0 means no key. */
 export function keyedBy({ hash }: Pick<Placement, 'hash'>, ...groups: Group[]): Devices {
   const pairs = new Pairs();
   for (const { devices, key = 0 } of groups) pairs.add(devices, 0, devices.length / DEVICE_BYTES, key, 0);

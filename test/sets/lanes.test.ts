@@ -1,4 +1,4 @@
-/** Jobs of several partners change the marketplace in any order of their numbers: each is merged once, whoever repeats it and when. */
+/** Jobs of several partners change the marketplace in any order of their numbers: each is merged once, whichever owner repeats it. */
 import { beforeEach, expect, it } from 'vitest';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
@@ -36,9 +36,9 @@ async function stored(): Promise<Map<string, number[]>> {
 interface Job {
   job: number;
   partner: string;
-  /** Attributes belong to a partner. */
+  /** An attribute; it belongs to the job's partner. */
   key: number;
-  /** None: it deletes the key. */
+  /** Undefined: the job deletes the key. */
   devices?: Set<string>;
 }
 
@@ -59,7 +59,7 @@ it.each([1, 2])(
     const owners = [open(), open()];
     const model = new Map<string, Set<number>>();
 
-    /** Applies the job to the model. Gives the pairs that it adds or removes. */
+    /** Applies the job to the model. Returns the number of pairs that it adds or removes. */
     function expected({ key, devices: added }: Job): number {
       const isChanged = (device: string) => Boolean(model.get(device)?.has(key)) === !added;
       const changed = [...(added ?? model.keys())].filter(isChanged);
@@ -71,7 +71,7 @@ it.each([1, 2])(
       return changed.length;
     }
 
-    /** As the sink would at this moment, and again later, if it does not know that it was replaced. */
+    /** The merge as a sink would do it now, and repeat later if it does not know that it was replaced. */
     function mergeOf({ job, partner, key, devices: added }: Job) {
       const wanted = { ...slotTarget({ ...target, job, partner, endedBefore: endedBefore() }), isOpen };
       return (sets: (typeof owners)[number]) =>
@@ -84,7 +84,7 @@ it.each([1, 2])(
     const earlier: ReturnType<typeof mergeOf>[] = [];
     const waiting: Job[] = [];
     while (lanes.some((lane) => lane.length > 0)) {
-      // One job of some lanes: two owners merge them side by side, each in an order of its own.
+      // One job from some of the lanes: two owners merge them concurrently, each in its own order.
       const next = lanes.flatMap((lane) => (random(2) === 0 ? lane.splice(0, 1) : []));
       const pairs = next.map(expected);
       const merges = next.map(mergeOf);
@@ -128,7 +128,7 @@ it('a job that all jobs before have ended is known to be merged, and its partner
     changes: [{ job: 6 }],
   });
   expect(await open().merge(first, onePart(devices(50, 60, 1)))).toMatchObject({ total: 20 });
-  // A later job of the same partner is merged, although the slot has a later one of another.
+  // Merged although the slot already has a later job of another partner.
   const next = slotTarget({ ...target, job: 5, partner: 'p', endedBefore: 4 });
   const { total, changes } = await open().merge(next, onePart(devices(15, 30, 1)));
   expect([total, changes.find(({ job }) => job === 5)]).toMatchObject([30, { devices: 10 }]);
@@ -177,7 +177,7 @@ it('one of several jobs that were to be merged together was dropped: they are re
   await open().drop(slotTarget({ ...target, job: 2 }));
   const together = { ...slotTarget({ ...target, job: 3, since: 1 }), jobs };
   await expect(open().merge(together, onePart(devices(0, 10, 1)))).rejects.toThrow('was dropped');
-  // Another partner's job does not care.
+  // Another partner's job is not affected.
   const other = slotTarget({ ...target, job: 1, partner: 'q' });
   expect(await open().merge(other, onePart(devices(0, 10, 7)))).toMatchObject({ total: 10 });
 });

@@ -1,4 +1,4 @@
-/** Devices that are suppressed by their digests alone. */
+/** Devices that are suppressed by digest only. */
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { digestsOf } from '../../pipeline/formats/device-digest.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 
 const digestsOfNumbers = (from: number, to: number) => new Uint8Array(digestsOf(numberedDevices(from, to)));
-/** How many of the devices with these numbers are kept out. */
+/** How many of the devices with these numbers are suppressed. */
 async function suppressed(from: number, to: number): Promise<number> {
   const devices = keyed({ devices: numberedDevices(from, to), key: 1 });
   const flags = await createDeviceSets(database.db).suppressedAmong('p', SLOT, devices);

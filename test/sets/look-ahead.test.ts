@@ -1,4 +1,4 @@
-/** Matches that were looked for before a load is merged count as if they were looked for then. */
+/** Matches that were looked up before a load is merged count as if they were looked up during the merge. */
 import { beforeEach, expect, it } from 'vitest';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { noDevices } from '../../pipeline/sets/devices.ts';
@@ -51,7 +51,7 @@ it('whatever is merged and removed between the look and the merge', async () => 
     for (let n = random(3); n > 0; n--) await changeMarketplace();
     const wanted = some(200);
     const job = 1_000 + load;
-    // All of them, fewer, others as well, and nothing.
+    // Exactly the wanted devices, others, more, or none.
     const expected = [wanted, some(200), new Set([...wanted, ...some(100)]), new Set<number>()][random(4)]!;
     const looking = sets.lookAhead({ space, slot, job }, toDevices(expected, 0));
     if (random(2) === 0) await looking;

@@ -10,7 +10,7 @@ import { manifestsOf, openDatabase, pagesOf } from './database.ts';
 import { keyed, numberedDevices, onePart, toHex } from './devices.ts';
 
 const database = openDatabase();
-/** So that there are several levels and many pages. */
+/** So small that there are several levels and many pages. */
 const tiny = { pageBytes: 128, maxPageBytes: 2_048, regionBytes: 4_096, levelRatio: 3 };
 
 beforeAll(() => ensureIndexes(database.db));

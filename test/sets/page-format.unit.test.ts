@@ -6,7 +6,7 @@ import { Pairs, sortPairs } from '../../pipeline/sets/sort-pairs.ts';
 import { fromHex, keyed, numberedDevice, testPlacement, toPlain } from './devices.ts';
 
 const MAX_KEY = 2 ** 32 - 1;
-/** Pairs of a device's number, a key (0 is none) and a file. */
+/** Triples of a device's number, a key (0 means none) and a file. */
 const pairsOf = (devices: number, maxLength: number, size?: 'max') =>
   fc.array(
     fc.record({
@@ -16,7 +16,7 @@ const pairsOf = (devices: number, maxLength: number, size?: 'max') =>
     }),
     { maxLength, ...(size ? { size } : {}) },
   );
-/** Many pairs at one address, too. */
+/** Also many pairs at one address. */
 const pairs = fc.oneof(pairsOf(60, 200), pairsOf(1, 200, 'max'));
 type Pair = { device: number; key: number; file: number };
 

@@ -1,4 +1,4 @@
-/** Pages are found in a reply wherever their documents lie in it, and whatever lies around them. */
+/** Pages are found in a reply wherever their documents are, and whatever surrounds them. */
 import fc from 'fast-check';
 import { Binary, BSON, Long } from 'mongodb';
 import { expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** Pages are read whole, however many are asked for at once and however large they are. */
+/** Pages are read completely, however many a call asks for and however large they are. */
 import { beforeAll, expect, it } from 'vitest';
 import { createPages } from '../../pipeline/sets/pages.ts';
 import { pageId } from '../../pipeline/sets/regions.ts';
@@ -27,7 +27,7 @@ it('reads more than the server puts into one reply', async () => {
 
 it('reads on behind a reply that the server has cut, however small it is', async () => {
   const pages = createPages(database.db);
-  // The first alone is less than half of what a reply may hold, and the second does not fit behind it.
+  // The first page alone is less than half of a reply's maximum, and the second does not fit behind it.
   const sizes = { 'm#1:cut.0:': 8_000_000, 'm#1:cut.1:': 9_600_000 };
   for (const [level, size] of Object.entries(sizes))
     await pages.write([{ _id: pageId(level, 16), d: new Uint8Array(size), k: none }]);

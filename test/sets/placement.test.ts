@@ -1,4 +1,4 @@
-/** The key by which devices are placed is made once, and devices that were placed by another are never looked for in the wrong place. */
+/** The placement key is created once, and devices placed with another key are never looked up in the wrong place. */
 import { beforeEach, expect, it } from 'vitest';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createPlacementReader, storedPlacement } from '../../pipeline/sets/placement.ts';
@@ -53,7 +53,7 @@ it('another key than that of the devices is an error, at the start and with ever
   await store();
   const { id } = await read();
   await database.db.collection(collections.placement).deleteMany({});
-  // As if one collection alone had been restored from the backup of another installation.
+  // As if only this collection had been restored from another installation's backup.
   const manifests = await database.db.collection(collections.manifests).find().toArray();
   await database.db.collection(collections.manifests).deleteMany({});
   await early.placement();

@@ -11,7 +11,7 @@ import { keyed, onePart, randomDevices } from './devices.ts';
 const database = openDatabase();
 const DEVICES = 1_000_000;
 
-/** Bytes in use, after a checkpoint: what removed pages leave is used again. */
+/** Bytes in use after a checkpoint, without free blocks. */
 async function storedBytes(): Promise<number> {
   await database.db.admin().command({ fsync: 1 });
   const sizes = await Promise.all(
@@ -20,7 +20,7 @@ async function storedBytes(): Promise<number> {
   return sizes.reduce((sum, { totalSize, freeStorageSize }) => sum + totalSize - freeStorageSize, 0);
 }
 
-/** A large marketplace numbers its attributes so. */
+/** Attribute ids as large as in a large marketplace. */
 const key = (n: number) => 1_000_000 + n;
 
 it.each([
@@ -36,7 +36,7 @@ it.each([
     const all = keyed(...Array.from({ length: keys }, (_, n) => ({ devices, key: key(1_000 * n) })));
     await sets.merge(slotTarget({ space: spaces.marketplace, slot, job: 1 }), onePart(all));
   }
-  // What a checkpoint in the middle has written twice is free after the next one.
+  // Blocks that a concurrent checkpoint wrote twice are free after the next one.
   await eventually(async () => {
     const bytes = (await storedBytes()) / DEVICES;
     console.info(`${keys} keys: ${bytes.toFixed(1)} bytes a device on disk`);

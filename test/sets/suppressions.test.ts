@@ -1,4 +1,4 @@
-/** The suppression list, and erasures beside merges and crashes. */
+/** The suppression list, and erasures during merges and crashes. */
 import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
@@ -37,7 +37,7 @@ const suppress = (sets: Sets, job: number, devices: Devices, list = spaces.suppr
     onePart(keyed({ devices: shortDigestsOf(devices), key: job })),
   );
 
-/** The numbers of those that are suppressed. */
+/** The numbers of the suppressed devices. */
 async function suppressedAmong(sets: Sets, from: number, to: number, partner = 'p'): Promise<number[]> {
   const devices = range(from, to);
   const flags = await sets.suppressedAmong(partner, slot, devices);

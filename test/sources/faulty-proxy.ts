@@ -1,21 +1,21 @@
-/** An HTTP proxy in front of the real storage that breaks answers on demand. */
+/** An HTTP proxy before the real storage that breaks responses on demand. */
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** What happens to one request; those without a fault pass. */
+/** The fault of one request; requests without one pass. */
 export type Fault =
   | { kind: 'pass' }
   | { kind: 'status'; status: number; code: string }
   | { kind: 'reset' }
   | { kind: 'silence' }
-  /** What no storage would answer: no HTTP at all, a web page, or an error that is not XML. */
+  /** Responses that no storage gives: no HTTP at all, a web page, or an error that is not XML. */
   | { kind: 'garbage'; as: 'bytes' | 'page' | 'error' }
-  /** Each of them is a line of its own in the head of the answer. */
+  /** Each value is a separate header line of the response. */
   | { kind: 'headers'; headers: Record<string, string[]> }
-  /** The body comes in pieces of so many bytes, one at a time. */
+  /** Sends the body in pieces of `bytes`, one at a time. */
   | { kind: 'trickle'; bytes: number; everyMs: number }
-  /** After so many bytes of the body: the connection is cut, or nothing more comes. */
+  /** After this many bytes of the body, cuts the connection or sends nothing more. */
   | { kind: 'cut' | 'stall'; after: number };
 
 export interface SeenRequest {
@@ -27,11 +27,11 @@ export interface SeenRequest {
 export interface FaultyProxy {
   endpoint: string;
   seen: SeenRequest[];
-  /** For the next requests, one each, in this order. */
+  /** For the next requests, one each, in order. */
   faults: Fault[];
-  /** For every request that one of them gives a fault for; they go before the list above. */
+  /** Applied to every request, before `faults`. */
   rules: Set<(request: SeenRequest) => Fault | undefined>;
-  /** The first read of the object stops after so many bytes, and nothing more of it comes until it is let go. */
+  /** Stalls the first read of the object after this many bytes, until it is released. */
   stall(key: string, after: number): Stalled;
   close(): Promise<void>;
 }
@@ -63,7 +63,7 @@ async function trickle(
   outgoing.end();
 }
 
-/** The target may be a function where the storage starts after the proxy. */
+/** A function if the storage starts after the proxy. */
 export async function startFaultyProxy(target: string | (() => string)): Promise<FaultyProxy> {
   const seen: SeenRequest[] = [];
   const faults: Fault[] = [];
@@ -71,7 +71,7 @@ export async function startFaultyProxy(target: string | (() => string)): Promise
 
   const forward = (incoming: IncomingMessage, outgoing: ServerResponse, fault: Fault) => {
     const { hostname, port } = new URL(typeof target === 'string' ? target : target());
-    // Headers pass as they are, the host too: it is part of what the client signed.
+    // Headers pass unchanged, including the host, which the client has signed.
     const options = {
       hostname,
       port,

@@ -1,4 +1,4 @@
-/** What is in a bucket, and what a storage that refuses or fails comes to. */
+/** Objects in a bucket, and errors of a storage that refuses or fails. */
 import { describe, expect, it } from 'vitest';
 import { checkStorage } from '../../deploy/cli/operator/doctor/check-storage.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
@@ -232,7 +232,7 @@ describe('a server in trouble can be asked again', () => {
   });
 
   it('once the deadline has passed, a job gets one more try for each of its files', async () => {
-    // It is forgiven after two of them: the longer, the surer that this is not over before.
+    // Forgiven after two deadlines: a long deadline ensures that the test ends before.
     const store = storeWith({ ...hasty, deadlineMs: 10_000 });
     storage.proxy.rules.add(() => ({ kind: 'reset' }));
     await expect(store.head(storage.bucket, 'x')).rejects.toMatchObject(unavailable);

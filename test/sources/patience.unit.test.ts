@@ -3,11 +3,11 @@ import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createPatience, type Patience } from '../../pipeline/sources/patience.ts';
 import { type StoreFailure, StoreUnavailable, storeFailure } from '../../pipeline/sources/store-errors.ts';
 
-// Whose timers are not those that vitest replaces.
+// Use the global timers, which vitest replaces.
 vi.mock('node:timers/promises', () => ({
   setTimeout: (ms: number) => new Promise((resolve) => setTimeout(resolve, ms)),
 }));
-/** A clock of its own, which goes on to the next timer whenever nothing else is to be done. */
+/** A fake clock that advances to the next timer whenever there is nothing else to do. */
 beforeEach(() => {
   vi.useFakeTimers();
   vi.setTimerTickMode('nextTimerAsync');
@@ -31,7 +31,7 @@ const create = (isReadable?: () => Promise<boolean>) =>
   });
 const trouble = () => new StoreUnavailable('trouble');
 
-/** Tries that bring nothing, until patience is over: how many, and for how long. */
+/** Tries without progress until patience ends; returns their number and duration. */
 async function exhaust(patience: Patience): Promise<{ tries: number; ms: number }> {
   const wait = patience.wait('bucket', 'key');
   const from = performance.now();
@@ -46,7 +46,7 @@ async function exhaust(patience: Patience): Promise<{ tries: number; ms: number 
   }
 }
 
-/** Of another file, a moment later. */
+/** Progress of another file, a moment later. */
 function laterProgress(patience: Patience): void {
   vi.advanceTimersByTime(1);
   patience.wait('bucket', 'another').progress();
@@ -105,7 +105,7 @@ it('while the storage as a whole cannot be read, the clock stands still, and ref
   expect((await exhaust(patience)).ms).toBeGreaterThanOrEqual(nearly(DEADLINE_MS));
 });
 
-/** So many bytes every 50 ms, until they are too few: for how long. */
+/** Receives this many bytes every 50 ms, until they are too few or `upToMs` has passed. */
 async function trickle(patience: Patience, bytes: number, upToMs = Number.POSITIVE_INFINITY) {
   const wait = patience.wait('bucket', 'key');
   const from = performance.now();
@@ -117,7 +117,7 @@ async function trickle(patience: Patience, bytes: number, upToMs = Number.POSITI
       await wait.again(error as StoreFailure);
       return 'waits';
     }
-    // What the reader takes does not count.
+    // The reader's own time does not count.
     vi.advanceTimersByTime(200);
     wait.progress();
   }

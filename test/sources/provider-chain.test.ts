@@ -7,7 +7,7 @@ import { servers, startService, uniqueEnvironment } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const none = { HEADRACE_S3_ACCESS_KEY_ID: undefined, HEADRACE_S3_SECRET_ACCESS_KEY: undefined };
-/** Whatever there may be where the tests run. */
+/** Hides any credentials of the machine that runs the tests. */
 const nowhere = {
   AWS_ACCESS_KEY_ID: undefined,
   AWS_SECRET_ACCESS_KEY: undefined,

@@ -1,4 +1,4 @@
-/** Reading one object to its end, whatever the storage does meanwhile. */
+/** Reads one object to its end, whatever the storage does. */
 import { randomBytes } from 'node:crypto';
 import { DeleteObjectCommand } from '@aws-sdk/client-s3';
 import { describe, expect, it } from 'vitest';
@@ -74,7 +74,7 @@ describe('open', () => {
     const object = await put('large.bin', content);
     const chunks: Buffer[] = [];
     for await (const chunk of storage.store.open(storage.bucket, object.key, object)) {
-      // Slowness is what is tested: a reader that waits for Kafka, while the storage has long sent the rest.
+      // A slow reader is what this tests: it waits for Kafka, while the storage has long sent the rest.
       if (chunks.length === 0) await new Promise((resolve) => setTimeout(resolve, 2 * IDLE_MS));
       chunks.push(chunk);
     }

@@ -1,4 +1,4 @@
-/** The storage that the service reads from, behind a proxy that can fail: for tests of sources. */
+/** The service's storage behind a proxy that can fail: for tests of sources. */
 import { randomBytes } from 'node:crypto';
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
@@ -13,10 +13,10 @@ import { connectStorage, type StorageOptions } from '../../pipeline/sources/stor
 import { servers } from '../support/stack.ts';
 import { type FaultyProxy, startFaultyProxy } from './faulty-proxy.ts';
 
-/** Where an answer is expected: a slow machine may halt in the middle of one. */
+/** Where a response is expected: a slow machine may stall in the middle of one. */
 export const IDLE_MS = 4_000;
 const PATIENT_MS = 120_000;
-/** Where none is: nothing that works is cut off. */
+/** Where none is expected: no working request is cut off. */
 export const hasty = { idleMs: 1_000, deadlineMs: 2_500 };
 const log = createLogger({ logLevel: 'silent' }, 'test');
 

@@ -1,4 +1,4 @@
-/** Every unfinished job gets into its lane, once and in order; one whose message is lost is found. */
+/** Every unfinished job enters its lane, once and in order; a job whose message was lost is recovered. */
 import { expect, it } from 'vitest';
 import { createAdmission } from '../../pipeline/stages/dispatch/admit/admit-jobs.ts';
 import type { JobDocument } from '../../schemas/job-documents.ts';
@@ -19,7 +19,7 @@ function setUp({ accepted = 9, first = 1, newest = 0, ended = [], phase = 'accep
   const isOpen = (job: number) => !ended.includes(job);
   const scene = {
     accepted,
-    /** While a message is published again. */
+    /** Called while a message is being published again. */
     onSend() {},
     async unfinishedFrom(from: number, limit: number) {
       reads++;

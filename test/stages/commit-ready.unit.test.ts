@@ -1,4 +1,4 @@
-/** Ready jobs are decided in one write, and the slots are told of those that were decided. */
+/** Ready jobs are decided in one write, and the decided ones get their commit markers. */
 import { Binary } from 'mongodb';
 import { expect, it } from 'vitest';
 import { noneExpected } from '../../pipeline/stages/dispatch/commit/add-up-files.ts';
@@ -21,7 +21,7 @@ const cancelled: FileFailure = { code: 'cancelled', message: 'it was cleared' };
 const listed = (_id: number, partner: string, fields: Partial<JobDocument> = {}) =>
   aJob({ _id, partner, kind: 'import', audience: null, generation: null, phase: 'listed', ...fields });
 
-/** `late`: cancelled when they are to be decided. They and what is behind them in their lane are not. */
+/** `late`: jobs cancelled just before the decision. They and the jobs behind them in their lane are not decided. */
 function createScene({ late = [] as number[], cleared = [] as number[] } = {}) {
   const { step, actions } = recordingEnvironment('dispatch');
   const documents = new Map<number, JobDocument>();

@@ -1,4 +1,4 @@
-/** What the markers tell the slots. */
+/** The content of the markers to the slots. */
 import { Binary } from 'mongodb';
 import { afterEach, expect, it, vi } from 'vitest';
 import { noneExpected } from '../../pipeline/stages/dispatch/commit/add-up-files.ts';
@@ -32,7 +32,7 @@ it('a deletion names its attributes; one that failed or was cancelled removes no
   expect(await markerOf({ ...deletion, attributes, errors })).toMatchObject({ attributes: [] });
 });
 
-/** A coordinator whose clock stands still. `counts`: the acks of each job. */
+/** A coordinator on a fake clock. `counts`: the acks of each job. */
 function withClock() {
   vi.useFakeTimers({ toFake: ['performance'] });
   const { sent, step, publisher } = recordingEnvironment('dispatch');
@@ -57,7 +57,7 @@ it('markers without a response are sent again, with a growing pause; at once whe
   await coordinator.commit(jobs);
   const merged = jobs.map((job) => coordinator.acknowledged(job));
   sent.length = 0;
-  /** What is sent within so many seconds. */
+  /** The jobs of the markers sent within this time. */
   const after = async (seconds: number) => {
     for (let second = 0; second < seconds; second++) {
       vi.advanceTimersByTime(1_000);
@@ -131,7 +131,7 @@ it('a job is decided only when every partition has voted, and merged only when e
   expect(settled).toEqual(['voted', 'merged']);
 });
 
-/** A coordinator, and which jobs must be merged before those that it tells the slots to commit. */
+/** A coordinator, and the `after` of its commit markers: the jobs to merge first. */
 function createScene({ laneOf = lanes.laneOf } = {}) {
   const { step, publisher, sent } = recordingEnvironment('dispatch');
   const acked = new Map<number, number>();
@@ -155,7 +155,7 @@ function createScene({ laneOf = lanes.laneOf } = {}) {
   }
   return {
     markersOf,
-    /** By job. */
+    /** `after` by job. */
     async afterOf(...jobs: JobDocument[]) {
       const markers = await markersOf(jobs);
       return Object.fromEntries(markers.map(({ job, after }) => [job, after.toSorted((a, b) => a - b)]));
@@ -187,7 +187,7 @@ it('loads come after the imports before them and the loads of their audience; im
     2: [],
     3: [1],
     4: [1, 2, 3],
-    // What comes before the import does so for those behind it, too.
+    // The import's predecessors are implied.
     5: [4],
     6: [4],
     7: [4, 5],

@@ -1,4 +1,4 @@
-/** A slot says that a deletion is done when the devices are gone; begun again after a crash, it tells the first count. */
+/** A slot acknowledges a deletion once the devices are gone; repeated after a crash, the deletion returns the first count. */
 import { expect, it } from 'vitest';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createCommittedJobs } from '../../pipeline/stages/sink/committed-jobs.ts';

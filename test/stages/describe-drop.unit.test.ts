@@ -1,4 +1,4 @@
-/** The record of a dropped job says what is stored and what is not. */
+/** The record of a dropped job lists what is stored and what is not. */
 import { Binary } from 'mongodb';
 import { expect, it } from 'vitest';
 import { noTotals, packTotals } from '../../pipeline/formats/slot-totals.ts';
@@ -7,7 +7,7 @@ import type { JobDocument } from '../../schemas/job-documents.ts';
 import type { AckDocument } from '../../schemas/stage-documents.ts';
 import { aJob } from '../support/recording-environment.ts';
 
-/** Each slot was to get 100 pairs. */
+/** Each slot expected 100 pairs. */
 function describeWith(acks: Partial<AckDocument>[], fields: Partial<JobDocument> = {}): string {
   const totals = noTotals();
   for (const slot of acks.keys()) totals[slot] = { pairs: 100, checksum: 0 };

@@ -1,4 +1,4 @@
-/** Expired history goes, and nothing that anybody still needs goes with it. */
+/** Expired history is removed, and nothing that is still in use. */
 import { Binary } from 'mongodb';
 import { beforeEach, expect, it } from 'vitest';
 import { createSetVersions } from '../../api/stores/set-versions.ts';
@@ -30,7 +30,7 @@ const numbersIn = async (name: 'jobs' | 'files' | 'rejects') => {
   return found.sort((a, b) => a - b);
 };
 const from = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, i) => first + i);
-/** In the history, jobs that end in 2 and 3 load an audience, and those that end in 5 are deletions, without files. */
+/** In the history, jobs whose ids end in 2 or 3 load an audience; ids ending in 5 are deletions, without files. */
 const isLoad = (id: number) => [2, 3].includes(id % 10);
 const hasFiles = (id: number) => id % 10 !== 5;
 

@@ -1,4 +1,4 @@
-/** Small files share a place of the window. */
+/** Several small files share a place in the window. */
 import { expect, it } from 'vitest';
 import { takeThatFit } from '../../pipeline/stages/dispatch/load/file-window.ts';
 

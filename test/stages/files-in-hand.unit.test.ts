@@ -1,4 +1,4 @@
-/** Files that are finished by whoever began them, with leases as MongoDB keeps them (test/stores/counters). */
+/** The thread that began a file finishes it. The leases imitate MongoDB's, which test/stores/counters covers. */
 import { expect, it } from 'vitest';
 import { createRetry } from '../../pipeline/engine/retry.ts';
 import { createStep, type Step } from '../../pipeline/engine/step.ts';
@@ -9,7 +9,7 @@ import { eventually } from '../support/eventually.ts';
 const log = createLogger({ logLevel: 'silent' }, 'test');
 const retry = createRetry(log);
 
-/** Leases without an end; the test takes them away. */
+/** Leases that never expire; the test revokes them. */
 function createLeases() {
   const holders = new Map<string, string>();
   return {
@@ -26,7 +26,7 @@ function createLeases() {
   };
 }
 
-/** A thread, and a file that it reads until the test lets it end. */
+/** A thread that reads one file until the test ends the read. */
 function createThread(counters: ReturnType<typeof createLeases>) {
   const inHand = createFilesInHand({ log, counters, leaseMs: 30 });
   let reads = 0;
@@ -43,7 +43,7 @@ function createThread(counters: ReturnType<typeof createLeases>) {
       }),
   };
   return {
-    /** A delivery, which ends with its assignment. */
+    /** A delivery, which is aborted with its assignment. */
     deliver(assignment = new AbortController()) {
       return inHand.finish(file, createStep('split', retry, assignment.signal));
     },
@@ -65,7 +65,7 @@ it('a file in hand is read on when its partition is taken away, and its new owne
   assignment.abort(new Error('rebalance'));
   await expect(lost).rejects.toThrow('rebalance');
   const waiting = heir.deliver();
-  // Back with the one who has it in hand: it is the same reading.
+  // The partition returns to the thread that still reads the file: no new read.
   const back = old.deliver();
   old.end();
   await back;
@@ -82,7 +82,7 @@ it('a reader that has lost its lease stops, and waits for the other', async () =
   const delivery = thread.deliver();
   await eventually(thread.reads).toBe(1);
   leases.holders.set('file 7.0.3', 'another');
-  // It has stopped when it would begin again.
+  // The read has stopped once another can begin.
   await eventually(async () => {
     leases.holders.delete('file 7.0.3');
     return thread.reads();

@@ -1,4 +1,4 @@
-/** Jobs that are listed and have not ended count too, and none of them twice. */
+/** Listed jobs that have not ended count towards the quota, too, and each counts once. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createQuotaHold } from '../../pipeline/stages/dispatch/admit/hold-quotas.ts';
 import { draftPartner } from '../../pipeline/stores/partners.ts';
@@ -45,7 +45,7 @@ describe('bytes', () => {
     const { admit } = await createHold({ bytesPerDay: 100 });
     for (const bytes of [30, 60, 90, 90]) expect(await admit(job(1), bytes)).toBeUndefined();
     expect(await admit(job(1), 101)).toEqual(refused);
-    // It is not loaded, so it leaves its place to others.
+    // The refused job does not load, so its bytes are free for others.
     expect(await admit(job(2), 100)).toBeUndefined();
   });
 

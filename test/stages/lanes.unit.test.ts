@@ -1,4 +1,4 @@
-/** Jobs of a lane start in their order; lanes do not wait for each other, and share the window evenly. */
+/** Jobs of a lane start in order; lanes do not wait for each other and share the window evenly. */
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
@@ -11,7 +11,7 @@ interface AddedJob extends WaitingJob {
 
 interface StartedJob extends AddedJob {
   place: Place;
-  /** How many were in flight before it, and how many jobs each lane with pending ones had there. */
+  /** Jobs in flight when this one started, in all, and by lane for lanes with pending jobs. */
   inFlight: number;
   pending: Map<string, number>;
   hasEarlierLoadEnded: boolean;
@@ -90,7 +90,7 @@ function expectEvenService({ started }: Scene, jobWindow: number): void {
     expect(pending.get(lane)).toBe(Math.min(...pending.values()));
     if (inFlight >= jobWindow) expect(pending.get(lane)).toBe(0);
   }
-  // Of lanes that have as few in flight, each is passed over once at most by each of the others.
+  // Fairness: a lane with nothing in flight is passed over at most once by each other lane.
   for (const [i, { lane, pending }] of started.entries()) {
     for (const other of names) {
       if (other === lane || pending.get(other) !== 0) continue;

@@ -1,4 +1,4 @@
-/** A long listing is stored page by page: it goes on where a dispatcher died, and a late one adds nothing to it. */
+/** A long listing is stored page by page: it resumes where a dispatcher crashed, and a zombie adds nothing to it. */
 import { randomBytes } from 'node:crypto';
 import { beforeEach, expect, it } from 'vitest';
 import { createListFiles } from '../../pipeline/stages/dispatch/list/list-files.ts';
@@ -21,7 +21,7 @@ let folder = '';
 
 beforeEach(async () => {
   await database.db.dropDatabase();
-  // What a transaction writes to has to exist in older servers.
+  // In older servers, a transaction cannot create the collection.
   await database.db.createCollection(collections.files);
   await jobCollection(database.db).insertOne(aJob({ kind: 'import', audience: null, compressed: false }));
   folder = `${randomBytes(4).toString('hex')}/`;
@@ -107,7 +107,7 @@ it('a dispatcher that was frozen adds nothing to a page that its successor has s
   const late = frozen.list();
   await gate.reached;
   const { job } = await createLister().list();
-  // Were its view of the storage to count, there would be a sixth file.
+  // If the zombie's view of the storage counted, there would be a sixth file.
   await storage.put(`${folder}bb`, 'bb\n');
   gate.open();
   expect((await late).job.listing).toBe(job.listing);

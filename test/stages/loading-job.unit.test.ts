@@ -1,4 +1,4 @@
-/** How much of the files in flight has been read, in bytes as they are stored. */
+/** Bytes read of the files in flight, as stored (compressed). */
 import { expect, it } from 'vitest';
 import {
   bytesReadOf,

@@ -1,4 +1,4 @@
-/** Jobs are merged exactly, in one go or in many ranges, from memory or from what was spilled, once or again. */
+/** Merges are exact: in one go or in many ranges, from memory or from spills, once or repeated. */
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createDeviceSets, type DeviceSets } from '../../pipeline/sets/device-sets.ts';
@@ -21,7 +21,7 @@ const database = openDatabase();
 const SLOTS = [2, 6];
 const passed = [0, 1, 3, 3];
 
-/** Files 0 to 3, of which 2 has failed; each file repeats some of the devices before it, and some batches come twice. */
+/** Files 0 to 3, of which 2 failed. Each file repeats some of the earlier devices, and some batches are duplicates. */
 function messagesOf(job: number): ValidatedDevices[] {
   const pool = randomBytes(16 * 3_000);
   const some = (from: number, count: number) => pool.subarray(16 * from, 16 * (from + count));
@@ -136,7 +136,7 @@ describe.each([
       expect(await acks.committedJobs(SLOTS)).toEqual(new Map(SLOTS.map((slot) => [slot, 5])));
       expect(await spills.jobsIn(SLOTS)).toEqual([]);
       expect(uncommitted.bytes).toBe(0);
-      // As if the process had died just before the slots advanced.
+      // As after a crash just before the slots advanced.
       await db
         .collection<{ _id: string }>('acks')
         .deleteMany({ _id: { $in: SLOTS.map((slot) => `slot ${slot}`) } });

@@ -1,4 +1,4 @@
-/** However much a job brings to a slot, a merge holds a bounded part of it at a time: the parts follow each other and make up the whole. */
+/** However large a job is, a merge holds a bounded part of a slot's devices at a time; the parts are in order and complete. */
 import { describe, expect, it } from 'vitest';
 import { cutByAddress, RANGES } from '../../pipeline/formats/address-ranges.ts';
 import { createFileRanges } from '../../pipeline/formats/file-numbers.ts';
@@ -30,7 +30,7 @@ const messages = Array.from({ length: BATCHES }, (_, batch) => {
 
 const bytes = messages.reduce((sum, { groups }) => sum + groups.length, 0);
 
-/** As MongoDB would keep what is spilled. */
+/** Keeps spills in the form that MongoDB does. */
 function keepSpills() {
   let kept: Buffer[][] = [];
   return {

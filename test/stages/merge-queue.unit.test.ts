@@ -1,4 +1,7 @@
-/** A job is merged after those that its marker names, and waits for no other; of one that cannot be merged, only what depends on it. */
+/**
+ * A job is merged after the jobs that its marker names and waits for no others. If a job cannot be merged, only the jobs that
+ * depend on it wait.
+ */
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { SMALL_BYTES } from '../../pipeline/stages/sink/merge-jobs.ts';
@@ -15,7 +18,7 @@ interface Added {
   request?: JobMarker['request'];
 }
 
-/** A queue whose merges end when they are told to. */
+/** A queue whose merges end when the test says so. */
 function createScene(suspects: number[] = []) {
   const merges: number[][] = [];
   const givenUp: [number, string][] = [];
@@ -50,7 +53,7 @@ function createScene(suspects: number[] = []) {
     add(job: number, kind: Kind = 'import', { bytes = 1, ...fields }: Added = {}) {
       queue.add({ marker: markerOf({ job, kind, ...fields }), offset: BigInt(10 * job), bytes });
     },
-    /** The merge of these jobs, as soon as it has begun. */
+    /** Ends the merge of these jobs, once it has begun. */
     async finish(...jobs: number[]) {
       const { resolve } = await settle(jobs);
       for (const job of jobs) merged.add(job);
@@ -168,7 +171,7 @@ it('of imports that fail together, the one is given up that fails alone, three t
   add(5, 'import', behind(4, 3));
   add(6, 'audience', behind(2));
   await fail(new Error('one of them'), 2, 3);
-  // Messages differ: they carry tokens and times.
+  // The error messages differ: they carry tokens and times.
   for (const failure of [1, 2, 3]) await fail(new Error(`failure ${failure}`), 3);
   await eventually(() => [2, 3, 4, 5, 6].filter(queue.has)).toEqual([2, 6]);
   await finish(2);

@@ -13,7 +13,7 @@ import { aJob } from '../support/recording-environment.ts';
 const database = openDatabase();
 beforeAll(() => ensureIndexes(database.db));
 
-/** A decided load, whose files have these values. Null: a file that failed. */
+/** A decided load whose files contain these values. Null: a failed file. */
 async function load(_id: number, audience: number, files: (string[] | null)[]): Promise<JobDocument> {
   const listing = `${_id}-l`;
   const documents = files.map((values, number) => ({
@@ -36,7 +36,7 @@ async function load(_id: number, audience: number, files: (string[] | null)[]): 
   return aJob({ _id, audience, listing, phase: 'decided', verdict });
 }
 
-/** As a dispatcher that has just started. */
+/** Runs in a new dispatcher, without caches. */
 async function number(jobs: JobDocument[]): Promise<string[]> {
   const actions: string[] = [];
   const stores = { files: createFileStore(database.db), eventValues: createEventValueStore(database.db) };

@@ -27,7 +27,7 @@ function setUp(limits: { own: number; shared?: number; total?: number }) {
       await new Promise<void>((resolve) => ends.set(name, resolve));
       reading.splice(reading.indexOf(name), 1);
     });
-  /** What is read once everything that can begin has begun. */
+  /** The files being read once every read that may begin has begun. */
   const now = async () => {
     await settled();
     return reading.join(' ');
@@ -81,7 +81,7 @@ it('a partner’s first file gets a place even while others have all that are sh
   expect(await now()).toBe('p1 p2 q1 r1');
   void read('s1', { partner: 's' });
   expect(await now()).toBe('p1 p2 q1 r1 s1');
-  // No further one of those who have one, until few are in use.
+  // Partners that have a place get no further one until few are in use.
   end('p2');
   end('s1');
   expect(await now()).toBe('p1 q1 r1');

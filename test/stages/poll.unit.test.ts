@@ -35,7 +35,7 @@ it('looks when there is news, however long it would have paused', async () => {
   const { signal } = new AbortController();
   const step = {
     signal,
-    // After a look it pauses for as long as that took two times, and then, without end here, until there is news.
+    // Each look is followed by a pause in proportion to its duration, then by one that lasts until there is news (here: forever).
     pause: () => (pauses++ === 0 ? Promise.resolve() : new Promise<never>(() => {})),
   };
   await new Promise<void>((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** A window may have room for very many small files: they are read and published some at a time. */
+/** A window may have room for very many small files: they are read and published in portions. */
 import { expect, it } from 'vitest';
 import type { OutgoingMessage } from '../../pipeline/kafka/publish.ts';
 import { createLoadingJob } from '../../pipeline/stages/dispatch/load/loading-job.ts';
@@ -14,7 +14,7 @@ const MAX_AT_ONCE = 5_000;
 const small = { path: 'a.csv', etag: 'e', size: 1, compressed: false, batchBytes: 700_000 };
 const numbersTo = (end: number, step = 1) => Array.from({ length: end / step }, (_, i) => i * step);
 
-/** Of the files, every so many is undecided. */
+/** `undecided`: every n-th file is undecided. */
 function setUp({ fileCount, undecided = 1 }: { fileCount: number; undecided?: number }) {
   const { log, step } = recordingEnvironment('dispatch');
   const published: number[] = [];

@@ -10,7 +10,7 @@ function setUp(maxBytes: number) {
   return {
     ...readAhead,
     load: (job: number, bytes: number) => void load(job, bytes),
-    /** Jobs that are loaded, or were. */
+    /** Jobs that have begun to load. */
     async begun() {
       await new Promise((resolve) => setImmediate(resolve));
       return [...ends.keys()];
@@ -46,7 +46,7 @@ it('what jobs unpack to counts as it appears: those that outgrow the room wait, 
   load(4, 1);
   expect(await begun()).toEqual([1, 2, 3]);
   grow(1, 1_000);
-  // One that has not outgrown what it was admitted with goes on.
+  // Job 3 has not outgrown the bytes it was admitted with, so it goes on.
   expect(waiting()).toEqual([2]);
   await end(1);
   expect(await begun()).toEqual([1, 2, 3, 4]);

@@ -1,4 +1,4 @@
-/** A job that dispatch runs, with a record of what is done, and an operator. */
+/** A job that dispatch runs, with a record of its actions, and an operator. */
 import { noTotals } from '../../pipeline/formats/slot-totals.ts';
 import {
   type CommitJobDependencies,
@@ -37,20 +37,20 @@ interface Given {
   judged?: JudgedFile;
   problem?: JobError;
   cancelled?: FileFailure;
-  /** Slots that miss devices, at each vote in turn. */
+  /** Slots that miss devices, by vote. */
   missing?: number[][];
-  /** The same at the commit. */
+  /** Slots that miss devices at the commit. */
   missingAtCommit?: number[][];
-  /** Found from then on. */
+  /** Returned from the decision on. */
   clearedWhenDecided?: FileFailure;
   failsToList?: number;
   tooMany?: JobError;
   failsToEnd?: number;
   sinkFails?: string;
   failsToVote?: string;
-  /** An operator cancels it when it is about to be decided. */
+  /** An operator cancels the job just before its decision. */
   cancelledLate?: FileFailure;
-  /** Each time that the stopped job is looked at. Unless there is something, the term ends. */
+  /** Called each time the stopped job is checked. Without it, the term ends then. */
   whileStopped?(operator: Operator): void;
 }
 

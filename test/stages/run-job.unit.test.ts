@@ -179,7 +179,7 @@ it('and one whose devices are lost after the decision and cannot be loaded again
   expect(actions.filter((action) => action === 'load')).toHaveLength(4);
 });
 
-/** At the fifth look at the stopped job. */
+/** Acts when the stopped job is checked for the fifth time. */
 const later = (act: (operator: Operator) => void) => {
   let looks = 0;
   return (operator: Operator) => {

@@ -1,4 +1,4 @@
-/** Small batches share messages, and what a sink gets out of them is what each batch would have been by itself. */
+/** Small batches share messages; a sink reads from them what separate batches would contain. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { type BatchDevices, messagesOf } from '../../pipeline/stages/validate/send-devices.ts';

@@ -1,4 +1,4 @@
-/** What a term of the active dispatcher does beside running jobs, and how jobs of different lanes pass their gates. */
+/** What a term of the active dispatcher does besides running jobs, and how jobs of different lanes pass their gates. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { createRetry } from '../../pipeline/engine/retry.ts';
@@ -55,7 +55,7 @@ it('sweeps, the search for orphaned pages and the removal of history do not wait
   ending.abort();
 });
 
-/** Jobs by number, of these partners; all of them are in flight. */
+/** Jobs of these partners, numbered from 1, all in flight. */
 async function createScene(partners: string[]) {
   const documents = partners.map((partner, i) =>
     aJob({ _id: i + 1, partner, audience: null, phase: 'listed' }),
@@ -119,7 +119,7 @@ async function createScene(partners: string[]) {
     decided,
     settled,
     ending,
-    /** As if all of them were ready in the same moment: the first of a lane comes last. */
+    /** All jobs are ready at the same moment; in each lane, the first job comes last. */
     passAll(gate: 'commits' | 'ends') {
       for (const { _id } of documents.toReversed()) void pass(_id, gate);
     },
@@ -163,7 +163,7 @@ it.each(['commits', 'ends'] as const)(
     const how = gate === 'commits' ? 'decided' : 'ended';
     await eventually(() => inOrder(settled)).toEqual([[1, 'job 1 fails'], ...all(how, 2, 4)]);
     await turn();
-    // Not by itself either.
+    // Not on its own either.
     expect(groups.filter((some) => some.includes(3) && !some.includes(1))).toEqual([]);
     scene.fails = () => false;
     void pass(1, gate);

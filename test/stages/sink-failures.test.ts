@@ -1,4 +1,4 @@
-/** A job that a sink cannot vote on or commit is reported, and the others go on: behind it only what depends on it waits. */
+/** A job that a sink cannot vote on or commit is reported, and other jobs go on: only the jobs that depend on it wait. */
 import { expect, it } from 'vitest';
 import { unpackCounts } from '../../pipeline/formats/number-table.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
@@ -14,10 +14,10 @@ import { waitFor } from '../support/wait-for.ts';
 import { openSinkScene, PARTITION, PARTNER } from './sink-scene.ts';
 
 const { database, createSink } = openSinkScene();
-/** Without pauses between tries. */
+/** Without pauses between attempts. */
 const step = Object.assign(recordedStep('sink'), { pause: async () => {} });
 const audience = { kind: 'audience', audience: 3, generation: 1 } as const;
-/** A load of another lane. */
+/** A load in another lane. */
 const other = { ...audience, partner: 'p2' };
 const behind1 = { after: [1] };
 const behind2 = { after: [2] };
@@ -36,7 +36,7 @@ async function createScene() {
       if (isBad && jobs.includes(2)) throw new RangeError(`try ${++tries}: offset is out of bounds`);
     },
   });
-  // As dispatch does before it tells the slots to merge the load.
+  // As dispatch does before it sends the load's commit marker.
   await createEventValueStore(database.db).assign(3, 1, ['1']);
   const untilGivenUp = () =>
     waitFor(async () => (await scene.votes.votesOn([], [2])).length > 0, {
@@ -72,11 +72,11 @@ it('fails three times, whatever the messages say, and is reported; its lane wait
     },
   ]);
   await untilMerged(3);
-  // Behind it in its lane.
+  // The next job in its lane.
   await handle(marker(4, behind2));
   expect([(await acks.ofJob(2)).length, (await acks.ofJob(4)).length]).toEqual([0, 0]);
   expect([await sets.count(setNames.attribute(1)), await sets.count(ANOTHER)]).toEqual([10, 30]);
-  // Sent again, its marker gets a vote, and no attempt.
+  // A repeated marker gets the vote again, without another attempt.
   await handle(marker(2, behind1));
   expect(tries()).toBe(3);
 });
@@ -91,7 +91,7 @@ it('a new owner knows that jobs of other lanes have overtaken it, and merges it 
   repair();
   await jobs.updateOne({ _id: 2 }, { $set: { stoppedAt: new Date() } });
   sink.assigned!([PARTITION], step);
-  // The old marker, too: a stopped job is not merged because its partition has another owner.
+  // A new owner of the partition does not merge a stopped job, even if it reads the old marker.
   await handle(devices(2), marker(2, behind1));
   // Redelivered, together with an old marker of a job that must not overtake.
   await handle(devices(3), marker(3, other), devices(4), marker(4, behind2));
@@ -121,7 +121,7 @@ it('dropped: the slot never merges it, not even through an owner that was replac
   expect((await zombie.merge(target, own)).changes).toMatchObject([{ job: 2, dropped: true }]);
   await handle(devices(4), marker(4, behind2));
   await untilMerged(4);
-  // After the next job has changed the slot, too.
+  // Also after the next job has changed the slot.
   await expect(
     zombie.merge({ ...target, jobs: [...target.jobs, { job: 5, partner: PARTNER }] }, own),
   ).rejects.toThrow('dropped');
@@ -163,7 +163,7 @@ it('processes that die of a merge count as its failures; one that is merged besi
       async mergesMay(jobs) {
         if (!jobs.includes(2)) return;
         begun++;
-        // Of a process that dies here nothing is heard again.
+        // Like a process that crashed: nothing more happens.
         if (isDeadly) await new Promise(() => {});
       },
     });

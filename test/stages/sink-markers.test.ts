@@ -1,4 +1,4 @@
-/** A dispatcher that takes over sends the markers of unfinished jobs again: however they lie in a partition, each job counts once. */
+/** A new dispatcher sends the markers of unfinished jobs again: wherever they are in a partition, each job counts once. */
 import { expect, it } from 'vitest';
 import { unpackCounts } from '../../pipeline/formats/number-table.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
@@ -13,7 +13,7 @@ import { setNames } from '../support/stored-sets.ts';
 import { openSinkScene, PARTITION, PARTNER } from './sink-scene.ts';
 
 const { database, step, createSink } = openSinkScene();
-/** Imports of one partner: each is merged after the one before it. */
+/** Imports of one partner: each is merged after the previous one. */
 const behind = (job: number) => ({ after: job > 1 ? [job - 1] : [] });
 
 it.each([
@@ -41,7 +41,7 @@ it('a marker is not passed by the offsets before its job is merged, though devic
   const { sink, acks, devices, marker, untilCommittable } = await createSink({ mergesMay: gate.wait });
   await sink.handleAll!(PARTITION, [devices(9)], step);
   expect(sink.committable!(PARTITION, 1n)).toBe(0n);
-  // A new owner, to whom only the end of this is new: nothing stands before the first marker.
+  // A new owner that starts behind the first messages: nothing precedes the first marker.
   sink.assigned!([PARTITION], step);
   const empty = { passed: [] };
   await sink.handleAll!(
@@ -116,7 +116,7 @@ it('says whether its slot holds all of a job, and merges nothing before it does'
   expect(await sets.count(setNames.attribute(1))).toBe(0);
   expect(sink.committable!(PARTITION, 3n)).toBe(0n);
 
-  // The files were dispatched again: what is there twice counts once.
+  // The files were dispatched again: duplicates count once.
   const again = { attempt: 1 };
   const rest = [devices(1, 0), devices(1, 1), marker(1, { ...ask, ...again }, both)];
   await sink.handleAll!(PARTITION, rest, step);

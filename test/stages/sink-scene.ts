@@ -1,4 +1,4 @@
-/** A sink over a real database, with one slot; what it is delivered, and what may go wrong when it votes and merges. */
+/** A sink on a real database with one slot: its deliveries, and hooks that make votes and merges fail. */
 import type { Delivery } from '../../pipeline/engine/stage.ts';
 import type { Step } from '../../pipeline/engine/step.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
@@ -42,11 +42,11 @@ export function openSinkScene() {
   const { hash: hashDevice } = testPlacement;
 
   interface Options {
-    /** Before the jobs are merged. */
+    /** Called before a merge. */
     mergesMay?(jobs: number[]): Promise<void>;
     votesMay?(job: number): Promise<void>;
     assignment?: Step;
-    /** It follows another one. */
+    /** Keeps the database of the sink before it. */
     isSuccessor?: boolean;
   }
 
@@ -88,7 +88,7 @@ export function openSinkScene() {
       }),
       dropJob: createDropJob({ sets, acks, dropRequest: createDropRequest({ ...createStores(db), sets }) }),
       mergeWithCare: createMergeWithCare({ crashes: createCrashStore(db), jobs: createJobStore(db) }),
-      // A slot a partition.
+      // One slot per partition.
       slots: 16,
       hashDevice,
       devicePartitions: 16,
@@ -97,15 +97,15 @@ export function openSinkScene() {
     });
     sink.assigned!([PARTITION], assignment);
     const committedJob = async () => (await acks.committedJobs([PARTITION])).get(PARTITION);
-    /** Jobs are merged while the partition is read on. */
+    /** Waits for the merge: the partition is read on meanwhile. */
     const untilMerged = (job: number) =>
       waitFor(async () => (await committedJob()) === job, { what: `job ${job} to be merged` });
-    /** And the slot has advanced, which comes next: nothing is written into the database of the next test. */
+    /** Waits for the ack and the slot's advance, so that nothing is written into the next test's database. */
     const untilAcked = (job: number) =>
       waitFor(async () => (await acks.ofJob(job)).length > 0 && ((await committedJob()) ?? 0) >= job, {
         what: `the ack of job ${job}`,
       });
-    /** All before the offset may be committed. */
+    /** Waits until the offset before `next` may be committed. */
     const untilCommittable = (next: bigint) =>
       waitFor(() => sink.committable!(PARTITION, offset) === next, { what: `offset ${next}` });
     let offset = 0n;

@@ -27,7 +27,7 @@ function setUp({
   wanted = true,
   failsAfter,
 }: {
-  /** One, or another each time. */
+  /** A single resume point, or one per attempt. */
   resume?: Resume | Resume[];
   wanted?: boolean;
   failsAfter?: number;

@@ -1,4 +1,4 @@
-/** A cleared audience leaves nothing behind, not even what a sink writes that was frozen while the audience was cleared and swept. */
+/** A cleared audience leaves nothing behind, not even the writes of a sink that was frozen while the audience was cleared and swept. */
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
@@ -48,7 +48,7 @@ const createAudience = (_id: number) =>
     createdAt: new Date(),
   });
 
-/** An audience's own number is its job's, too. */
+/** The id of an audience is the id of the job that created it. */
 function merge(into: typeof sets, space: string, devices: number) {
   const parts = onePart(keyed({ devices: numberedDevices(0, devices), key: 2 }));
   return into.merge(slotTarget({ space, slot: SLOT, job: AUDIENCE }), parts);
@@ -80,7 +80,7 @@ it('what a frozen sink writes into a swept generation is swept too, and the pres
     100,
   );
   await gate.reached;
-  // Twelve clears: generation 1 must not be taken for 10, 11 or 12.
+  // Twelve clears: generation 1 must not match 10, 11 or 12.
   for (let generation = 1; generation <= 12; generation++) await clear(generation);
   const present = spaces.audience(AUDIENCE, 13);
   await merge(sets, present, 50);

@@ -16,7 +16,7 @@ const entry = (batch: number) =>
   }) as RecordedBatch;
 
 it('in whatever order batches are seen, and however often: each counts once, and they join up to the first gap', () => {
-  // Without a size, fast-check makes arrays of about ten: hardly any batch would come twice.
+  // By default fast-check stops at about ten elements: hardly any batch would repeat.
   const orders = fc.array(fc.nat(40), { maxLength: 150 });
   fc.assert(
     fc.property(orders, (batches) => {

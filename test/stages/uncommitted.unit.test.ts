@@ -1,4 +1,4 @@
-/** Small batches that share messages are held as they came, and given as if each had come by itself. */
+/** Small batches that share messages are held as received and returned as if each had its own message. */
 import { expect, it } from 'vitest';
 import { createUncommitted } from '../../pipeline/stages/sink/uncommitted.ts';
 import { messagesOf } from '../../pipeline/stages/validate/send-devices.ts';

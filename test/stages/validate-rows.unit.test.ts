@@ -1,4 +1,4 @@
-/** What validate does with a batch, step by step: devices and rejects leave before the ledger counts the batch. */
+/** What validate does with a batch, step by step: it sends devices and rejects before the ledger counts the batch. */
 import { expect, it } from 'vitest';
 import { createValidateRows, type ValidateDependencies } from '../../pipeline/stages/validate-rows.ts';
 import type { LedgerEntry } from '../../pipeline/stores/ledger.ts';

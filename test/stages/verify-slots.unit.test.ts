@@ -1,4 +1,4 @@
-/** A slot is asked for all of a job, however many batches the job has. */
+/** A slot verifies all of a job, however many batches the job has. */
 import { expect, it } from 'vitest';
 import { createUncommitted } from '../../pipeline/stages/sink/uncommitted.ts';
 import { createVerifySlots } from '../../pipeline/stages/sink/verify-slots.ts';
@@ -9,7 +9,7 @@ import { markerOf } from '../support/markers.ts';
 import { recordedStep } from '../support/recorded-step.ts';
 
 const SLOT = 3;
-/** A Set holds one less. */
+/** One more than a Set can hold. */
 const BATCHES = 2 ** 24 + 1;
 
 it('more batches than a Set can hold, the last of them twice', async () => {

@@ -1,4 +1,4 @@
-/** Acks stay small however many files a job has: pairs by file are in pages, and add up over the slots all the same. */
+/** Acks stay small however many files a job has: pairs by file are in pages, and still add up over the slots. */
 import { beforeEach, expect, it } from 'vitest';
 import { type Ack, createAckStore, pagesIn } from '../../pipeline/stores/acks.ts';
 import { collections } from '../../schemas/documents.ts';
@@ -37,7 +37,7 @@ it('some slots with pages and one without', async () => {
   const acks = createAckStore(database.db);
   const large = [ackOf(0, manyFiles(25_000, 2)), ackOf(1, manyFiles(11_000, 3))];
   const small = ackOf(2, [7, 4, 24_999, 5, 30_000, 1]);
-  // Merged again after a crash, it is acknowledged again.
+  // Merged again after a crash, the job is acknowledged again.
   for (let again = 0; again < 2; again++) await acks.recordAndAdvance([...large, small]);
   const largest = await database.db
     .collection(collections.acks)

@@ -1,4 +1,4 @@
-/** Every store, what calls of it look like, and what they are about. */
+/** Every store, the shape of calls to it, and their subject. */
 import type { Db } from 'mongodb';
 import { createApiStores } from '../../api/stores/api-stores.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
@@ -8,7 +8,7 @@ import type { AudienceDocument } from '../../schemas/documents.ts';
 import type { JobDocument } from '../../schemas/job-documents.ts';
 
 export function createAllStores(db: Db) {
-  // Changes follow the oplog, which has no index.
+  // Excluded: `changes` follows the oplog, which has no index.
   const { changes: _, ...api } = createApiStores(db);
   return {
     ...api,
@@ -24,7 +24,7 @@ export type StoreCalls = {
   [Store in keyof AllStores]: { [Method in keyof AllStores[Store]]: Calls<AllStores[Store][Method]> };
 };
 
-/** What the calls are about. */
+/** The documents that the calls refer to. */
 export interface Subject {
   partner: string;
   /** The first load of an audience, ended; and a job of each other kind and phase. */

@@ -1,4 +1,4 @@
-/** How many devices each attribute has: every job counts once, whoever ends it how often. */
+/** Device counts per attribute: every job counts once, however often its end is repeated. */
 import { beforeEach, expect, it } from 'vitest';
 import { createAttributeDeviceStore } from '../../pipeline/stores/attribute-devices.ts';
 import { collections } from '../../schemas/documents.ts';
@@ -70,7 +70,7 @@ it('an attribute knows the first and the last import that added devices, since i
     200: { first: addition(6), last: addition(6) },
   };
   expect(await additions()).toEqual(before);
-  // What a privacy request removes is not all.
+  // A privacy request that removes some devices changes nothing here.
   await store().record([added(7, { 1: -13 })]);
   expect(await additions()).toEqual(before);
   await store().record([{ ...added(8, { 1: 0, 200: -1 }), isEmptied: true }]);

@@ -1,6 +1,6 @@
 /**
- * Commands have a bounded size, however much a job has brought: one that writes millions of documents would outlast the socket timeout,
- * and be repeated for ever.
+ * Commands have a bounded size, however large a job is: a command that writes millions of documents would exceed the socket timeout
+ * and be retried forever.
  */
 import { Binary } from 'mongodb';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';

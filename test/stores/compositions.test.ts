@@ -36,7 +36,7 @@ async function claim(audience: number, generation: number, token: string) {
   if (claimed === 'full') throw new Error('there was no place');
   return claimed;
 }
-/** As if the process that has the claim had been dead for so long. */
+/** As if the holder of the claim had been silent for this long. */
 const silentFor = (audience: number, ms: number) =>
   documents().updateOne({ _id: audience }, [
     { $set: { 'claim.heartbeat': { $subtract: ['$claim.heartbeat', ms] } } },
@@ -128,7 +128,7 @@ it('of many claims at once, as many stand as a partner and a customer may have; 
   expect(passed(await claimAll(200, 30, null))).toBe(7);
   expect(passed(await claimAll(300, 3, 'blue'))).toBe(0);
   const [first, second] = await documents().find({ 'claim.partner': partner }).limit(2).toArray();
-  // One that is being computed needs no place to be asked for again.
+  // Asking again for a report that is being computed needs no free place.
   expect(await store().claim({ ...request(first!._id, 1, 'again'), partner }, limits)).toMatchObject({
     token: first!.claim!.token,
   });

@@ -34,7 +34,7 @@ it('a lease has one holder, who may renew it; it passes on when it ends or runs 
   expect(await takeLease('file', 'one', 60_000)).toBe(true);
   expect(await takeLease('file', 'two', 60_000)).toBe(false);
   expect(await renewLease('file', 'two', 60_000)).toBe(false);
-  // It has run out a minute ago.
+  // The lease expired a minute ago.
   expect(await renewLease('file', 'one', -60_000)).toBe(true);
   expect(await takeLease('file', 'two', 60_000)).toBe(true);
   expect(await renewLease('file', 'one', 60_000)).toBe(false);

@@ -1,4 +1,4 @@
-/** Which message processes die of: counted by message, whatever stands in front of it and whoever lost the partition in between. */
+/** Detects poison messages: crashes count by message, whatever precedes it and whichever process lost the partition in between. */
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { createCrashStore } from '../../pipeline/stores/crashes.ts';
@@ -7,7 +7,7 @@ import { openDatabase } from '../sets/database.ts';
 const database = openDatabase();
 const STAGE = 'split';
 
-/** A process that starts at 17, handles what is in front of the message, takes the message, and dies. */
+/** A process that starts at offset 17, handles the messages before this one, takes it, and crashes. */
 async function dieOf(partition: number, message: string) {
   const crashes = createCrashStore(database.db);
   if (!(await crashes.begin(STAGE, partition, '17', randomUUID()))) return undefined;
@@ -20,7 +20,7 @@ it.each(['17', '19'])('counts deaths with message %s in hand', async (message) =
   const partition = Number(message);
   const taken = [];
   for (let process = 0; process < 6; process++) taken.push(await dieOf(partition, message));
-  // The first two were not careful yet.
+  // Counting starts with the third owner.
   expect(taken).toEqual([undefined, undefined, 0, 1, 2, 3]);
 });
 

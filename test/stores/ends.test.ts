@@ -1,4 +1,4 @@
-/** Jobs are decided in the order of their lane, and their ends are numbered: without gaps, and each once. */
+/** Jobs are decided in lane order, and each end gets its number once, without gaps. */
 
 import { Binary } from 'mongodb';
 import { beforeEach, expect, it } from 'vitest';
@@ -45,7 +45,7 @@ it('ends are numbered in the order in which they are given, and credentials are 
   ]);
   expect(ended[1]).not.toHaveProperty('credentials');
   expect(await jobs().find(1)).toEqual(ended[1]);
-  // Those that have ended keep their number.
+  // Jobs that have ended keep their number.
   expect(numbersOf(await jobs().end(endings([first, second, third])))).toEqual([2, 3, 1]);
   expect(await createCounterStore(database.db).countEnds()).toBe(3);
 });

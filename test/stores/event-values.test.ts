@@ -8,10 +8,10 @@ import { createGate, openDatabase } from '../sets/database.ts';
 const database = openDatabase();
 beforeAll(() => ensureIndexes(database.db));
 
-/** Each test has an audience of its own, whose dictionaries have room for ten values. */
+/** Each test has its own audience, whose dictionary has room for ten values. */
 let audience = 0;
 beforeEach(() => void audience++);
-/** As a process of its own: nothing is cached. */
+/** Like a new process: nothing is cached. */
 const store = () => createEventValueStore(database.db, OTHER_NUMBER + 10);
 const values = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => `value ${from + i}`);
 const dictionary = async (generation = 1) => [...(await store().valuesOf(audience, generation))];

@@ -1,4 +1,4 @@
-/** A database with a long history, in which a few documents are what a test is about. */
+/** A database with a long history and a few documents that the tests are about. */
 import type { Db } from 'mongodb';
 import { segmentOf } from '../../pipeline/stores/audiences.ts';
 import { fileId } from '../../pipeline/stores/files.ts';
@@ -16,7 +16,7 @@ import type { Subject } from './all-stores.ts';
 export const HISTORY = 3_000;
 const partner = 'p-plans';
 
-/** What other jobs, long ended or in flight, have left in the collections of the stages. */
+/** What other jobs, ended or in flight, have left in the stages' collections. */
 async function fillStages(db: Db): Promise<void> {
   const many = <T>(make: (i: number) => T) => Array.from({ length: HISTORY }, (_, i) => make(i));
   const of = (i: number) => ({ _id: `other.${i}`, job: 1_000_000 + i, slot: 2 + (i % 14) });
@@ -89,10 +89,10 @@ async function fillStages(db: Db): Promise<void> {
   await fill(collections.partners, [{ _id: partner as never, name: 'Plans', createdAt: new Date() }]);
 }
 
-/** An audience with a load, and a job in each phase behind the history. */
+/** An audience with a load, and a job in each phase after the history. */
 export async function fillStores(db: Db): Promise<Subject> {
   await fillHistory(db, partner, HISTORY / 2);
-  // Those of others are the newer ones: what goes backwards from the newest job has to pass them.
+  // Another partner's jobs are newer: a backward scan from the newest job has to pass them.
   const last = await fillHistory(db, 'p-other', HISTORY / 2);
   await fillStages(db);
   const jobs = db.collection<JobDocument>(collections.jobs);

@@ -1,4 +1,4 @@
-/** Calls of the stores of jobs, of what stages keep about them, and of device sets. */
+/** Calls to the stores of jobs, of the stages' data, and of device sets. */
 import { Binary } from 'mongodb';
 import { createDigestTable } from '../../pipeline/formats/digest-table.ts';
 import { encodeGroups } from '../../pipeline/wire/device-groups.ts';

@@ -1,4 +1,4 @@
-/** Key tables are kept up to so many bytes, and each is read once for all who ask at the same time. */
+/** The cache of key tables is bounded in bytes, and concurrent readers share one read. */
 import { expect, it } from 'vitest';
 import { createJobContexts } from '../../pipeline/stores/job-contexts.ts';
 import { type AttributeDocument, collections } from '../../schemas/documents.ts';

@@ -1,4 +1,4 @@
-/** Where a split resumes: behind the batches that join without a gap, found without reading all of them. */
+/** Where a split resumes: after the gapless run of batches, found without reading all of them. */
 import type { Document } from 'mongodb';
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';

@@ -1,4 +1,4 @@
-/** A process that starts before MongoDB does finds it when it comes, however long that takes. */
+/** A process that starts before MongoDB connects once MongoDB is up, however long that takes. */
 import { connect, createServer } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { anyFreePort } from '../../deploy/local/ports.ts';

@@ -1,4 +1,4 @@
-/** Calls of the stores of partners, attributes, audiences and reports. */
+/** Calls to the stores of partners, attributes, audiences and reports. */
 import { Binary } from 'mongodb';
 import type { IdempotencyDocument } from '../../schemas/documents.ts';
 import { JobStatus } from '../../schemas/job-documents.ts';

@@ -8,7 +8,7 @@ const require = createRequire(import.meta.url);
 const { Connection } = require('mongodb/lib/cmap/connection.js');
 const { ns } = require('mongodb/lib/utils.js');
 
-/** A socket that takes what it is given and never says that there is room again. */
+/** A socket that accepts writes but never drains. */
 const full = () =>
   Object.assign(new Duplex({ highWaterMark: 1, read() {}, write() {} }), { setTimeout() {} });
 const connect = () =>

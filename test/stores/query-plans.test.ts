@@ -1,6 +1,6 @@
 /**
- * Every query finds what it wants by an index, however much is stored: each method of each store is called on a database with a long
- * history, and MongoDB's profiler tells how each command was carried out.
+ * Every query uses an index, however much is stored: each method of each store is called on a database with a long history, and
+ * MongoDB's profiler reports each command's plan.
  */
 import type { Db, Document } from 'mongodb';
 import { beforeAll, expect, it } from 'vitest';
@@ -13,10 +13,10 @@ import { callsFor } from './store-calls.ts';
 
 const database = openDatabase();
 const MARK = 'marks';
-/** What the calls are about is a handful of documents of each kind. */
+/** Max documents of each kind that belong to the subject of the calls. */
 const FEW = 60;
 
-/** Calls that may scan or examine more, and why. */
+/** Calls that may scan or examine more documents, and why. */
 const mayExamine: [RegExp, string][] = [
   [/^(partners|apiKeys|tokenKeys)\.list/, 'an operator lists all of them'],
   [/^webhooks\.(list \[\]|active|reseal)/, 'all of them are wanted, and nobody has many'],
@@ -29,7 +29,7 @@ const mayExamine: [RegExp, string][] = [
   [/^drop\./, 'sessions of months are few, and a command reads them'],
 ];
 
-/** Calls that may sort in memory, and what bounds it. */
+/** Calls that may sort in memory, and what bounds them. */
 const maySort: [RegExp, string][] = [
   [/^(partners|apiKeys|tokenKeys)\.list/, 'an operator has made all of them'],
   [/^webhooks\.list/, 'a partner has ten at most; an operator lists all'],
@@ -55,11 +55,11 @@ async function drain(call: () => unknown): Promise<void> {
     for await (const _ of settled as AsyncIterable<unknown>);
 }
 
-/** The commands that a call sent: those between two marks. */
+/** The commands of a call: those between two marks. */
 async function profiled(db: Db, call: () => unknown): Promise<Document[]> {
   const marks = db.collection(MARK);
   await marks.findOne({ mark: 'before' });
-  // That there is nothing to do for a call is as good as a result: its query was made.
+  // A call that fails because it finds nothing to do has still made its query.
   await drain(call).catch(() => {});
   await marks.findOne({ mark: 'after' });
   const entries = await db.collection('system.profile').find().sort({ $natural: -1 }).limit(100).toArray();

@@ -1,4 +1,4 @@
-/** Calls of the stores of privacy requests, dry runs, webhooks, and what is written down for later. */
+/** Calls to the stores of privacy requests, dry runs, webhooks, and outbox records. */
 import { Binary, ObjectId } from 'mongodb';
 import type { DryRunDocument } from '../../schemas/dry-run-documents.ts';
 import { JobStatus } from '../../schemas/job-documents.ts';
@@ -47,7 +47,7 @@ export function recordCalls({ partner, job, loading }: Subject) {
       ],
     },
     deliveries: {
-      // Asks for the time.
+      // Reads the server's time only.
       now: [],
       insert: [[[{ _id: -1, webhook: 1, job: 1, type: 'import.ended', body: '' }]]],
       find: [[1, 1]],
@@ -133,7 +133,7 @@ export function recordCalls({ partner, job, loading }: Subject) {
       removeEntries: [[1, 0]],
       pendingAmendment: [[]],
       nextAmendment: [[]],
-      // Fails after its first query, because it is there.
+      // Fails after its first query, because the amendment already exists.
       addAmendment: [],
       setAmendment: [[1, { state: 'complete' }]],
       summary: [[]],

@@ -1,4 +1,4 @@
-/** What a load adds to its audience, and a privacy request takes away: once, and not from an audience that was cleared since. */
+/** What a load adds to its audience and a privacy request removes: counted once, and not for an audience that was cleared since. */
 import { expect, it } from 'vitest';
 import { createAudienceStore } from '../../pipeline/stores/audiences.ts';
 import { type AudienceDocument, collections } from '../../schemas/documents.ts';

@@ -1,4 +1,4 @@
-/** Kept rows of devices that are deleted. */
+/** Kept rejected rows of deleted devices. */
 import { expect, it } from 'vitest';
 import { ERASED } from '../../pipeline/formats/find-identifiers.ts';
 import { createRejectStore } from '../../pipeline/stores/rejects.ts';

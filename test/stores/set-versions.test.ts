@@ -43,7 +43,7 @@ it('says how much has ended, by side, and who is merging', async () => {
   await endJobs(database.db, [7, 6]);
   const none = { marketplace: false, loads: false, own: false };
   expect(await versions().of('p', 3)).toEqual({ ended: { marketplace: 3, loads: 2 }, merging: none });
-  // An older job may still be loading: that of another partner does not wait for it.
+  // An older job may still be loading, but another partner's job does not wait for it.
   await jobs().updateOne({ _id: 9 }, { $set: { phase: 'decided' } });
   expect((await versions().of('p', 3)).merging).toEqual({ ...none, marketplace: true });
 });

@@ -1,6 +1,6 @@
 /**
- * A call of every method of every store, and of the device sets, as the service makes it. The type demands them all: a query that is not here does not
- * compile. A method with several shapes of query has several calls.
+ * A call of every method of every store, and of the device sets, as the service makes it. The type demands all of them: a missing
+ * query does not compile. A method with several query shapes has several calls.
  */
 import type { StoreCalls, Subject } from './all-stores.ts';
 import { jobCalls } from './job-calls.ts';

@@ -1,4 +1,4 @@
-/** What an audience shows of its files is added up load by load, and equals what its files say. */
+/** An audience's file totals are added up load by load and equal the sums over its files. */
 import fc from 'fast-check';
 import { beforeAll, expect, it } from 'vitest';
 import { createAudienceStore } from '../../pipeline/stores/audiences.ts';
@@ -70,7 +70,7 @@ it('over the newest entry of each path, in any order of loads and clears, each c
         }));
         if (documents.length > 0) await files.insertListing(documents as FileDocument[]);
         for (const file of loaded) newest.set(file.path, file);
-        // Twice: a dispatcher may die after the first time.
+        // Twice: a dispatcher may crash after the first time.
         for (let time = 0; time < 2; time++) {
           const { uploaded, failed, rejected } = await files.changeBy(job);
           await audiences.recordLoad(job, {

@@ -1,4 +1,4 @@
-/** What a partner has loaded is counted once for each job, on the day on which it was accepted. */
+/** A partner's usage counts each job once, on the day when the job was accepted. */
 import { beforeEach, expect, it } from 'vitest';
 import { createUsageStore } from '../../pipeline/stores/usage.ts';
 import { openDatabase } from '../sets/database.ts';

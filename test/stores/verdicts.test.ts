@@ -1,4 +1,4 @@
-/** A job of a million files, every second one failed: its document and its markers stay small, and the sinks still know each file. */
+/** A job of a million files, half of them failed: its document and markers stay small, and the sinks still know each file's verdict. */
 import { Binary } from 'mongodb';
 import { expect, it } from 'vitest';
 import { createVerdictStore } from '../../pipeline/stores/verdicts.ts';

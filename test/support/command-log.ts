@@ -1,17 +1,17 @@
-/** What each command to MongoDB returned or wrote, for tests that no command grows with what is stored. */
+/** The number of documents that each MongoDB command returned or wrote: tests assert that no command grows with the stored data. */
 import type { CommandStartedEvent, CommandSucceededEvent, Db, Document } from 'mongodb';
 
 interface LoggedCommand {
   name: string;
   collection: string;
-  /** Returned by a read, or matched by a write. */
+  /** Documents that a read returned or a write matched. */
   documents: number;
 }
 
 const documentsIn = ({ cursor, n = 0 }: Document): number =>
   cursor ? (cursor.firstBatch ?? cursor.nextBatch).length : n;
 
-/** Those that `work` sends; the client must monitor commands. */
+/** The commands that `work` sends. The client must monitor commands. */
 export async function commandsOf(db: Db, work: () => Promise<unknown>): Promise<LoggedCommand[]> {
   const commands: LoggedCommand[] = [];
   const collections = new Map<number, string>();
@@ -32,6 +32,6 @@ export async function commandsOf(db: Db, work: () => Promise<unknown>): Promise<
   return commands;
 }
 
-/** The most documents that one of the commands returned or wrote. */
+/** The largest number of documents that a single command returned or wrote. */
 export const largestOf = (commands: LoggedCommand[]): number =>
-  commands.reduce((most, { documents }) => Math.max(most, documents), 0);
+  commands.reduce((largest, { documents }) => Math.max(largest, documents), 0);

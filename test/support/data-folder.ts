@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 const MEMORY = '/dev/shm';
 const NEEDED_BYTES = 8e9;
 
-/** Where the servers of tests keep their data: in memory if there is room, where a flush costs nothing. */
+/** Data folder of test servers: in memory if there is room, where a flush is free. */
 export function dataFolder(): string {
   if (!existsSync(MEMORY)) return tmpdir();
   const { bavail, bsize } = statfsSync(MEMORY);

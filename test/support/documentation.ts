@@ -1,9 +1,9 @@
-/** The pages of documentation, and what they show. */
+/** The documentation pages and the commands and code they show. */
 import { readdirSync, readFileSync } from 'node:fs';
 
 const root = new URL('../../', import.meta.url);
 
-/** By their path in the repository. */
+/** Page content by path in the repository. */
 export const pages: Record<string, string> = Object.fromEntries(
   ['', 'api/', 'deploy/', 'pipeline/', 'schemas/', 'test/'].flatMap((folder) =>
     readdirSync(new URL(folder, root))
@@ -29,16 +29,16 @@ export const withoutBlocks = (markdown: string) => markdown.replace(/^```\w*\n.*
 export const spansIn = (markdown: string): string[] =>
   [...withoutBlocks(markdown).matchAll(/`([^`\n]+)`/g)].map(([, span]) => span!);
 
-/** Something to run: commands that depend on each other are one block. */
+/** A command to run. Commands that depend on each other form one block. */
 export interface Shown {
   readonly command: string;
-  /** Lines that the page says it prints, among others. */
+  /** Lines that the page shows as output; the command may print others, too. */
   readonly prints: readonly string[];
 }
 
 const isCommand = /^(npm|npx|node|git|curl|docker|kubectl|\.\/headrace) /;
 
-/** What a reader may paste: blocks of shell commands in their order, each with the block of output behind it, then inline commands. */
+/** The commands that a reader may paste: shell blocks in order, each with the output block after it, then inline commands. */
 export function commandsIn(markdown: string): Shown[] {
   const blocks = blocksIn(markdown);
   const ofBlocks = blocks.flatMap(({ language, text }, i) => {

@@ -1,6 +1,6 @@
 /**
- * Drives a running pipeline as the API would, without the API: makes partners and attributes, uploads files, queues jobs, waits
- * for their end. For tests of the pipeline; the way through REST has tests of its own.
+ * Drives a running pipeline without the API: creates partners and attributes, uploads files, queues jobs, waits for their ends. For
+ * tests of the pipeline; REST has its own tests.
  */
 import { randomBytes } from 'node:crypto';
 import { CreateBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
@@ -31,11 +31,11 @@ export type Driver = Awaited<ReturnType<typeof createDriver>>;
 
 export async function createDriver(config: Config) {
   const log = createLogger({ logLevel: 'silent' }, 'driver');
-  // Whatever the service under test is told: what looks at it waits for a slow server.
+  // Independent of the settings of the service under test: the driver waits for a slow server.
   const mongo = await connectMongo({ ...config, limitBackendMs: 60_000 });
   const { db } = mongo;
   const publisher = createPublisher(config, log);
-  // As in the service: a server that is too slow to answer is asked again.
+  // Retries like the service if a server is too slow to answer.
   const retried = (what: string, ask: () => Promise<unknown>) =>
     waitFor(() => ask().then(() => true), { what });
   await retried('Kafka', publisher.connect);
@@ -56,7 +56,7 @@ export async function createDriver(config: Config) {
 
   const accept = async (wanted: JobRequest) => (await queue.accept(wanted)).job._id;
 
-  /** How far the unfinished jobs are: it changes as long as the pipeline works on any of them. */
+  /** Progress of the unfinished jobs: changes as long as the pipeline works on any of them. */
   const openJobs = () =>
     jobs
       .find({ phase: { $nin: ['ended', 'withdrawn'] } }, { projection: { phase: 1, updatedAt: 1 } })
@@ -113,7 +113,7 @@ export async function createDriver(config: Config) {
         attributes,
         keys: attributes.map(String),
       }),
-    /** With these identifiers, or a file of them; about a partner's data, or that of all. */
+    /** Identifiers, or the path of a file of them; in one partner's data or, with null, in everyone's. */
     async privacy(type: PrivacyType, partner: PartnerDocument | null, asked: string[] | string) {
       const isFile = typeof asked === 'string';
       return accept({
@@ -145,7 +145,7 @@ export async function createDriver(config: Config) {
       await stores.audiences.clear({ partner: partner._id, customer: null }, audience, generation);
     },
 
-    /** The job, when it has ended. */
+    /** Waits for the end of the job. */
     ended: (job: number): Promise<JobDocument> =>
       waitFor(() => jobs.findOne({ _id: job, phase: 'ended' }), {
         what: `the end of job ${job}`,
@@ -155,7 +155,7 @@ export async function createDriver(config: Config) {
     filesOf: (job: number) =>
       db.collection<FileDocument>(collections.files).find({ job }).sort({ number: 1 }).toArray(),
 
-    /** Everything in a set, as lower-case identifiers; and the same of many sets and of audiences' events. */
+    /** The members of a set as lower-case identifiers; of many sets, including those of an audience's events. */
     members: sets.members,
     membersOf: sets.membersOf,
 

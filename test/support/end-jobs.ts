@@ -1,4 +1,4 @@
-/** Jobs that end as if dispatch had ended them: their ends are numbered. */
+/** Ends jobs as dispatch does: with numbered ends. */
 import type { ClientSession, Db } from 'mongodb';
 import { createCounterStore } from '../../pipeline/stores/counters.ts';
 import { jobCollection } from '../../pipeline/stores/jobs/job-collection.ts';
@@ -16,7 +16,7 @@ async function numberEnds<T extends Pick<JobDocument, 'kind' | 'partner'>>(
   return jobs.map((job, i) => ({ ...job, phase: 'ended' as const, endNumber: first + i }));
 }
 
-/** Stores jobs that have ended, in this order. */
+/** Stores jobs that have already ended, in this order. */
 export const insertEnded = (db: Db, jobs: JobDocument[]) =>
   inTransaction(db, async (session) => {
     await jobCollection(db).insertMany(await numberEnds(db, jobs, session), { session });

@@ -7,7 +7,7 @@ export function readEnvFile(url: URL): Record<string, string> {
   return parseEnv(readFileSync(url, 'utf8')) as Record<string, string>;
 }
 
-/** deploy/config/minimal.env, or the printed reference, with secrets in place of the examples, which the service refuses. */
+/** deploy/config/minimal.env or the printed reference, with real secrets: the service refuses the example secrets. */
 export function readConfigFile(name: 'minimal.env' | 'reference'): Record<string, string> {
   const env =
     name === 'reference'

@@ -1,4 +1,4 @@
 import { expect } from 'vitest';
 
-/** `await eventually(read).toEqual(…)`: what it reads in the end; between two states it may read either. */
+/** `await eventually(read).toEqual(…)`: polls until the value matches. */
 export const eventually = <T>(read: () => Promise<T> | T) => expect.poll(read, { timeout: 900_000 });

@@ -1,4 +1,4 @@
-/** The composition report that an audience must have, found from the oracle's plain Sets. */
+/** The expected composition report of an audience, computed from the oracle's plain Sets. */
 import type { z } from 'zod';
 import type { composition } from '../../schemas/http-composition.ts';
 import type { Oracle } from './oracle.ts';
@@ -16,7 +16,7 @@ export interface ReportedAudience {
   id: number;
   name: string;
   partner: string;
-  /** Since the last clear, oldest first. */
+  /** Loads since the last clear, oldest first. */
   loads: number[];
 }
 

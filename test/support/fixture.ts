@@ -1,4 +1,4 @@
-/** The real service and a driver for it, for a test file: `const test = withSharedService()`, or `withService(…)` for processes of its own. */
+/** The real service and a driver as a fixture: `const test = withSharedService()`, or `withService(…)` for own processes. */
 import { afterAll, test as base } from 'vitest';
 import { type FaultyProxy, startFaultyProxy } from '../sources/faulty-proxy.ts';
 import { createDriver, type Driver } from './driver.ts';
@@ -18,7 +18,7 @@ async function withDriver({ config }: Service, use: (driver: Driver) => Promise<
   await driver.close();
 }
 
-/** For every test that neither kills processes nor changes their settings. */
+/** For tests that neither kill processes nor change their settings. */
 export function withSharedService(name: SharedName = 'live') {
   return base.extend<{ service: Service; driver: Driver }>({
     // biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern which fixtures are needed.
@@ -42,7 +42,7 @@ export function withService(options: ServiceOptions = {}) {
   });
 }
 
-/** The same for tests without a context of their own: `const { driver } = await useSharedService()` at the top of a file. */
+/** The same without a test context: `const { driver } = await useSharedService()` at the top of a file. */
 export async function useSharedService(
   name: SharedName = 'live',
 ): Promise<{ service: Service; driver: Driver }> {
@@ -62,7 +62,7 @@ export async function useService(
   return { service, driver };
 }
 
-/** Its storage is behind a proxy that fails on demand. */
+/** A service whose storage is behind a proxy that fails on demand. */
 export async function useServiceBehindProxy(
   options: ServiceOptions = {},
 ): Promise<{ service: OwnService; driver: Driver; proxy: FaultyProxy }> {

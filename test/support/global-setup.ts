@@ -1,4 +1,4 @@
-/** One real Kafka, mongod and S3 for the whole run, on ports and in a folder of their own; gone when the run is. */
+/** One real Kafka, mongod and S3 for the whole run, on their own ports and in their own folder; removed after the run. */
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
@@ -13,7 +13,7 @@ import { removeStack } from './remove-stack.ts';
 declare module 'vitest' {
   export interface ProvidedContext {
     servers: ServerAddresses;
-    /** A folder that goes when the run does. */
+    /** A folder that is removed after the run. */
     scratch: string;
   }
 }
@@ -32,7 +32,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
       wantedPorts: anyPorts,
       mongodCacheGb: 1,
     });
-    // Compiled once: otherwise each process that the first tests start compiles the same.
+    // Compile once: otherwise each process that the first tests start compiles the same sources.
     const [stack] = await Promise.all([bringingUp, ensureBuilt()]);
     project.provide('servers', stack.addresses);
     project.provide('scratch', directory);

@@ -1,11 +1,11 @@
-/** Ties servers to this process: should it die without stopping them, a guardian process does. */
+/** Ties servers to this process: if it dies without stopping them, a guardian process does. */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { withLock } from '../../deploy/local/lock.ts';
 
 const guardian = fileURLToPath(new URL('./guardian.ts', import.meta.url));
 
-/** Returns the release: to be called once the servers of the folder are stopped. */
+/** Returns the release, to be called once the folder's servers are stopped. */
 export function guard(directory: string): () => Promise<void> {
   const owner = `${directory}.owner`;
   let release = () => {};

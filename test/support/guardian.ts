@@ -1,6 +1,6 @@
 /**
- * Stops the servers of a test run that could not do it itself: vitest leaves at a Ctrl-C without its teardown, and a killed one
- * cannot do anything. Ends when the run has released its folder, or when the run is gone and its servers are stopped.
+ * Stops the servers of a test run that ended without stopping them: vitest skips its teardown on Ctrl-C, and a
+ * killed process runs none. Exits once the run has released its folder, or once the run is gone and its servers are stopped.
  */
 import { existsSync, rmSync } from 'node:fs';
 import { holderOf } from '../../deploy/local/lock.ts';

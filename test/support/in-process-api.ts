@@ -1,4 +1,4 @@
-/** An API in the process of the test: compiled as in production, without the start of a process. */
+/** An API inside the test process: compiled as in production, without the start of a process. */
 import { createWriteStream, mkdtempSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ interface InProcessApi extends Service {
   stop(): Promise<void>;
 }
 
-/** With these settings. On data of its own, unless they name a database. */
+/** Uses its own database unless the settings name one. */
 export const startInProcess = (settings: Settings): Promise<InProcessApi> =>
   timed('start', async () => {
     const { startApi: start } = require(join(await ensureBuilt(), 'api.cjs')) as {

@@ -1,9 +1,9 @@
-/** Markers as dispatch would write them. */
+/** Markers as dispatch writes them. */
 import { createFileRanges } from '../../pipeline/formats/file-numbers.ts';
 import { countGroups, noTotals } from '../../pipeline/formats/slot-totals.ts';
 import type { JobMarker, ValidatedDevices } from '../../schemas/topics.ts';
 
-/** Expects all of the devices, each message once. */
+/** Expects every device message; a repeated one counts once. */
 export function markerOf(
   fields: Pick<JobMarker, 'job'> & Partial<JobMarker>,
   devices: ValidatedDevices[] = [],

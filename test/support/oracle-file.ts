@@ -1,7 +1,7 @@
 /**
- * What a file amounts to, found slowly and plainly: strings, regular expressions and Sets over the whole file at once. Shares
- * no code with the pipeline, so that tests can hold the one against the other. Bytes are read as Latin-1, one character each,
- * so that positions are those of the file; values are turned into real text at the end.
+ * The oracle for one file, slow and simple: strings, regular expressions and Sets over the whole file at once. It shares no code
+ * with the pipeline, so tests can compare the two. Bytes are read as Latin-1, one character each, so that positions match the file;
+ * values are decoded as UTF-8 at the end.
  */
 import { gunzipSync } from 'node:zlib';
 
@@ -11,21 +11,21 @@ type OracleOptions = (
   | { layout: 'attributes'; keys: ReadonlyMap<string, number> }
 ) & {
   compressed?: boolean;
-  /** Share of malformed rows above which the file fails. */
+  /** The file fails above this share of malformed rows. */
   maxInvalidShare?: number;
 };
 
 export interface FileVerdict {
-  /** Null: the file loads. Otherwise nothing below is merged; it is what stands before the failure. */
+  /** Null: the file loads. Otherwise nothing is merged, and the fields below hold what precedes the failure. */
   failure: { code: string; line?: number } | null;
   rows: number;
   accepted: number;
   rejected: Record<string, number>;
-  /** Lower-case identifiers by attribute id, or by event ('' for none, '(other)' for all if there are too many). */
+  /** Lower-case identifiers by attribute id, or by event ('' for none, '(other)' for all events if there are too many). */
   devices: Map<string, Set<string>>;
   /** Accepted rows by event. */
   events: Map<string, number>;
-  /** Pairs of device and key in accepted rows, duplicates included. */
+  /** (Device, key) pairs in accepted rows, duplicates included. */
   pairsRead: number;
   rejects: { line: number; code: string; raw: string; isCut?: true }[];
 }
@@ -37,7 +37,7 @@ const headerWords =
   uuid`.split(/\s+/);
 
 interface OracleRecord {
-  /** The line on which it begins. */
+  /** The record's first line. */
   line: number;
   raw: string;
   fields: string[];
@@ -47,7 +47,7 @@ interface OracleRecord {
 const utf8 = (latin1: string) => Buffer.from(latin1, 'latin1').toString('utf8');
 const isBlank = (raw: string) => /^[ \t]*$/.test(raw);
 
-/** The record at the beginning of `rest`, by RFC 4180, and how long it is with its line ending. */
+/** The first record of `rest` (RFC 4180) and its length with the line ending. */
 function firstRecord(
   rest: string,
   delimiter: string,
@@ -82,7 +82,7 @@ function detectDelimiter(rest: string): string {
   return /^[^\n]*?([,\t;|])/.exec(afterFirst)?.[1] ?? ',';
 }
 
-/** All records, blank ones too, and the delimiter that the first of the others shows. */
+/** All records, including blank ones. The first record that is not blank determines the delimiter. */
 function* recordsOf(text: string): Generator<OracleRecord & { first: boolean }> {
   let delimiter: string | undefined;
   let line = 1;
@@ -98,7 +98,7 @@ function* recordsOf(text: string): Generator<OracleRecord & { first: boolean }> 
   }
 }
 
-/** A character may be cut at the end of a row that is cut itself. */
+/** A cut row may end in half a character. */
 function isText(latin1: string, cut: boolean): boolean {
   const bytes = Buffer.from(latin1, 'latin1');
   try {
@@ -121,7 +121,7 @@ function isHeader(record: OracleRecord): boolean {
   return headerWords.includes((record.fields[0] ?? '').trim().toLowerCase().replaceAll(/[ -]/g, '_'));
 }
 
-/** The keys that a row's device goes to, or why it goes nowhere. */
+/** The keys of a row's device, or the reason for its rejection. */
 function judge(record: OracleRecord, options: OracleOptions): { keys: string[] } | { reject: string } {
   const [identifier = '', ...values] = record.fields.map(utf8);
   if (record.badQuotes) return { reject: 'bad_quotes' };
@@ -137,7 +137,7 @@ function judge(record: OracleRecord, options: OracleOptions): { keys: string[] }
   return { keys: [...new Set(attributes.map(String))] };
 }
 
-/** At most 200 bytes, and no half characters. */
+/** At most 200 bytes, without half a character at the end. */
 function cutRaw(latin1: string): { raw: string; isCut?: true } {
   let raw = latin1.slice(0, 200);
   while (!isText(raw, false)) raw = raw.slice(0, -1);

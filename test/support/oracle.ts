@@ -1,6 +1,6 @@
 /**
- * What the service must come to, found slowly and plainly: jobs one after the other, whole files, plain Sets. Told what was
- * uploaded, provisioned and queued, in that order; knows nothing of Kafka, MongoDB, slots or batches.
+ * The oracle: the expected state of the service, computed slowly and simply (jobs one after the other, whole files, plain Sets)
+ * from what was uploaded, provisioned and queued, in that order. It knows nothing of Kafka, MongoDB, slots or batches.
  */
 
 import { EVERYONE } from '../../schemas/job-documents.ts';
@@ -20,9 +20,9 @@ export interface ExpectedJob {
   accepted: number;
   rejected: Record<string, number>;
   uniqueDevices: number;
-  /** Distinct devices that are left out. */
+  /** Distinct suppressed devices. */
   suppressed: number;
-  /** Of a load: the audience's devices after it, and how many of them were not there before. */
+  /** Of a load: the audience's devices after it, and how many of them are new. */
   growth?: { audienceDevices: number; newDevices: number };
   files: number;
   errors: ExpectedError[] | null;
@@ -33,14 +33,14 @@ export interface ExpectedFile {
   status: 2 | 3;
   rows: number;
   accepted: number;
-  /** Accepted pairs of device and key less the distinct ones; null for a file that failed. */
+  /** Accepted (device, key) pairs minus the distinct ones; null for a failed file. */
   duplicates: number | null;
   suppressed: number;
   rejected: Record<string, number>;
   /** Accepted rows by event, of a loaded audience file. */
   events: Record<string, number>;
   failure: ExpectedError | null;
-  /** Null where the file failed before its end: how many were seen by then is chance. */
+  /** Null if the file failed before its end: how many rejects the service saw by then depends on timing. */
   rejects: FileVerdict['rejects'] | null;
 }
 
@@ -53,7 +53,7 @@ export interface ExpectedAudience {
 }
 
 interface AudienceState extends ExpectedAudience {
-  /** Path and content of everything loaded since the last clear. */
+  /** Path and content of every load since the last clear. */
   loaded: Map<string, Buffer[]>;
   /** The newest entry of each path. */
   entries: Map<string, ExpectedFile>;
@@ -70,13 +70,13 @@ interface ReadFile {
   entry: ExpectedFile;
   /** Identifiers of a loaded file by attribute id, or by event. */
   devices: Map<string, Set<string>>;
-  /** Those of the file that are left out. */
+  /** The file's suppressed devices. */
   suppressed: Set<string>;
 }
 
 export type Oracle = ReturnType<typeof createOracle>;
 
-/** Failures that are known only when the whole file has been read, and so say how many rows it has. */
+/** Failures that are detected only at the end of a file, so that the number of rows is known. */
 const atTheEnd = ['too_many_invalid', 'empty_file'];
 const plain = (id: string) => id.replaceAll('-', '');
 function sumByCode(counts: Record<string, number>[]): Record<string, number> {
@@ -91,7 +91,7 @@ export function createOracle() {
   const attributes: { id: number; partner: string; foreignKey?: string }[] = [];
   const audiences = new Map<number, AudienceState>();
   const sets = new Map<string, Set<string>>();
-  /** By partner, or EVERYONE; and all that ever were. */
+  /** Suppressed identifiers by partner or EVERYONE, and all that were ever suppressed. */
   const suppressed = new Map<string, Set<string>>();
   const everSuppressed = new Set<string>();
   const ownerOf = new Map<number, string>();
@@ -141,7 +141,7 @@ export function createOracle() {
     return { entry, devices, suppressed: new Set() };
   }
 
-  /** The same without what must not come in. */
+  /** The file without suppressed devices. */
   function withoutSuppressed(file: ReadFile, partner: OraclePartner): ReadFile {
     const isOut = (id: string) => [partner._id, EVERYONE].some((scope) => suppressed.get(scope)?.has(id));
     const out = new Set([...everything(file.devices.values())].filter(isOut));
@@ -175,12 +175,12 @@ export function createOracle() {
     files,
     audiences: audiences as ReadonlyMap<number, ExpectedAudience>,
     attributes: attributes as readonly { id: number; partner: string }[],
-    /** Members without dashes, in lower case. */
+    /** The members of a set, in lower case without dashes. */
     members: setOf,
-    /** Everything that is suppressed for all, or for this partner. */
+    /** Identifiers suppressed for this partner, or for EVERYONE. */
     suppressed: (scope: string): ReadonlySet<string> => suppressed.get(scope) ?? new Set(),
     wasSuppressed: (identifier: string) => everSuppressed.has(identifier),
-    /** The sets that hold anything. */
+    /** The sets that are not empty. */
     filledSets: () => [...sets].filter(([, set]) => set.size > 0).map(([name]) => name),
 
     upload: (key: string, bytes: Buffer) => void objects.set(key, bytes),
@@ -216,7 +216,7 @@ export function createOracle() {
       end(job, all);
     },
 
-    /** Creates the audience if the job has its number. */
+    /** An audience's first load (job = audience) creates it. */
     load(job: number, audience: number, partner: OraclePartner, path: string): void {
       const fresh = { generation: 1, uniqueDevices: 0, uploadedDevices: 0, matchedDevices: 0 };
       if (job === audience)
@@ -254,7 +254,7 @@ export function createOracle() {
       const held = everything(attributes.map(({ id }) => setOf(setNames.attribute(id))));
       const entries = [...state.entries.values()];
       state.uniqueDevices = devices.size;
-      // Those that were there before matched, or not, when they were loaded.
+      // Devices that were already there were counted as matched, or not, by their own load.
       state.matchedDevices += [...devices].filter((id) => !before.has(id) && held.has(id)).length;
       state.uploadedDevices = entries.reduce(
         (sum, { failure, accepted }) => sum + (failure ? 0 : accepted),
@@ -265,9 +265,9 @@ export function createOracle() {
       state.outcome = state.failedPaths.size > 0 || entries.some(({ failure }) => failure) ? 3 : 2;
     },
 
-    /** What the jobs under way for the audience come to by themselves is chance: the caller names them, and they are not told. */
-    clear(audience: number, underWay: number[] = []): void {
-      for (const job of underWay) {
+    /** The result of a job in flight for the audience depends on timing: the caller names these jobs, and the oracle forgets them. */
+    clear(audience: number, inFlight: number[] = []): void {
+      for (const job of inFlight) {
         jobs.delete(job);
         files.delete(job);
       }
@@ -281,7 +281,7 @@ export function createOracle() {
       state.failedPaths.clear();
     },
 
-    /** Of a partner, or of EVERYONE. */
+    /** The scope is a partner, or EVERYONE. */
     privacy(job: number, type: 'delete' | 'restore', scope: string, identifiers: string[]): void {
       const asked = new Set(identifiers.map(plain));
       const list = suppressed.get(scope) ?? new Set();

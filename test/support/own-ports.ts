@@ -1,4 +1,4 @@
-/** A state folder with ports of its own: tests that start stacks at the same time would take the default ones from each other. */
+/** A state folder with its own ports: tests that start stacks concurrently would compete for the default ports. */
 import type { Cluster } from '../../deploy/local/names.ts';
 import { anyFreePort, defaultPorts, type PortName } from '../../deploy/local/ports.ts';
 import { openState } from '../../deploy/local/state.ts';

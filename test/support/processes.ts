@@ -1,4 +1,4 @@
-/** Processes of the service under test: started, frozen, killed and stopped one by one, each with its own log. */
+/** Processes of the service under test: started, frozen, killed and stopped individually, each with its own log. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,24 +17,24 @@ const alive = new Set<ChildProcess>();
 process.once('exit', () => {
   for (const child of alive) child.kill('SIGKILL');
 });
-// vitest ends a worker with SIGTERM, and its children must end with it.
+// vitest ends a worker with SIGTERM; its child processes must end with it.
 process.once('SIGTERM', () => process.exit());
 
 export interface Managed {
   readonly part: Part;
   readonly url: string;
-  /** Of an API only: metrics have a port of their own. */
+  /** Of an API only: it serves metrics on a separate port. */
   readonly metricsUrl: string;
   readonly log: string;
   readonly running: boolean;
   readonly pid: number;
   /** The ports it listens on, as settings. */
   readonly ports: Settings;
-  /** `program`: what node runs instead of the sources of this checkout. */
+  /** `program`: what node runs instead of this checkout's sources. */
   start(more?: Settings, program?: readonly string[]): void;
-  /** Resolves when it reports that it is ready; rejects if it exits instead. */
+  /** Resolves when the process reports ready; rejects if it exits instead. */
   ready(): Promise<void>;
-  /** Resolves when it has exited. */
+  /** Resolves when the process has exited. */
   gone(): Promise<void>;
   signal(name: NodeJS.Signals): void;
   kill(): Promise<void>;
@@ -117,7 +117,7 @@ export async function manage(
   };
 }
 
-/** Whether it is stopped by a signal, its own or another's. */
+/** Whether a signal (SIGSTOP) has stopped the process, whoever sent it. */
 export function isFrozen({ pid }: Pick<Managed, 'pid'>): boolean {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   return stat.slice(stat.lastIndexOf(')') + 2).startsWith('T');

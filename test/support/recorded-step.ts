@@ -1,4 +1,4 @@
-/** A step that retries as the real one does and writes down the names of the steps taken, in the order in which they ended. */
+/** A `step` that retries like the real one and records the names of completed steps in order. */
 
 import { createRetry } from '../../pipeline/engine/retry.ts';
 import { createStep, type Step } from '../../pipeline/engine/step.ts';

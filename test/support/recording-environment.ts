@@ -1,6 +1,6 @@
 /**
- * The environment of a stage, for tests of what it does in which order: everything it asks of Kafka and of the stores is written
- * into one log. The tests with the real servers show that these do what is asked of them.
+ * A stage's environment that records every call to Kafka and the stores in one log, for tests of a stage's ordered actions. Tests
+ * with the real servers show that Kafka and the stores do what they are asked.
  */
 
 import type { Delivery } from '../../pipeline/engine/stage.ts';

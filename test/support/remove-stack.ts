@@ -2,7 +2,7 @@ import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { takeDown } from '../../deploy/local/stack.ts';
 
-/** Stops what runs in a state folder and in those inside it, and deletes all of it. */
+/** Stops everything that runs in a state folder and its subfolders, and deletes the folder. */
 export async function removeStack(directory: string): Promise<void> {
   if (!existsSync(directory)) return;
   const inside = readdirSync(directory, { withFileTypes: true }).filter((entry) => entry.isDirectory());

@@ -1,16 +1,16 @@
-/** Files for tests. */
+/** Generators of test files. */
 import { randomBytes, randomUUID } from 'node:crypto';
 
 export const ids = (count: number): string[] => Array.from({ length: count }, () => randomUUID());
 
-/** The form in which the driver gives the members of a set. */
+/** The form in which the driver returns the members of a set. */
 export const asMembers = (list: Iterable<string>): Set<string> =>
   new Set([...list].map((id) => id.replaceAll('-', '').toLowerCase()));
 
 export const file = (list: string[], rest: string | number): string =>
   list.map((id) => `${id},${rest}\n`).join('');
 
-/** Many rows fast: hex from one pool of random bytes. Every identifier is a different one. */
+/** Many rows fast: distinct identifiers as hex from one pool of random bytes. */
 export function bigFile(count: number, rest: string | number): Buffer {
   const line = 37 + String(rest).length + 1;
   const target = Buffer.alloc(count * line);

@@ -1,9 +1,9 @@
-/** `headrace admin …` inside the test's process: a process for each of some hundred commands would only load the same modules again. */
+/** `headrace admin …` inside the test process: a process for each of several hundred commands would load the same modules again. */
 import type { Environment } from '../../deploy/local/addresses.ts';
 import type { Outcome } from './run-headrace.ts';
 import { Exited, wholeProgram } from './whole-program.ts';
 
-/** One after the other, because the exit code belongs to the process. */
+/** One at a time: the exit code is global to the process. */
 let last: Promise<unknown> = Promise.resolve();
 
 async function run(args: readonly string[], env: Environment): Promise<Outcome> {

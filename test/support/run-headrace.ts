@@ -1,4 +1,4 @@
-/** `headrace …` as a person runs it: output collected, signals possible while it runs. */
+/** `headrace …` as a user runs it: collects its output, can send it signals. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Environment } from '../../deploy/local/addresses.ts';
@@ -11,7 +11,7 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-/** What `admin partner create --json` prints. */
+/** The output of `admin partner create --json`. */
 export interface IssuedPartner {
   partner_id: string;
   api_key: string;
@@ -28,14 +28,14 @@ export interface IssuedPartner {
 export interface RunningHeadrace {
   readonly child: ChildProcess;
   readonly outcome: Promise<Outcome>;
-  /** What it has said so far. */
+  /** The output so far. */
   stdout(): string;
   stderr(): string;
 }
 
 /**
- * The run's own HEADRACE_ settings are left out, so that `up` starts servers instead of using the shared ones: as local processes, which
- * tests look at and kill. So are certificates that nothing on this machine needs, because every process parses them at its start.
+ * Omits the run's own HEADRACE_ settings, so that `up` starts servers as local processes, which tests inspect and kill, instead of
+ * using the shared ones. Omits NODE_EXTRA_CA_CERTS too: every process would parse certificates that no test needs.
  */
 export function cleanEnvironment(): Environment {
   const isLeftOut = (name: string) => name.startsWith('HEADRACE_') || name === 'NODE_EXTRA_CA_CERTS';
@@ -56,7 +56,7 @@ export function startHeadrace(
   return follow(child);
 }
 
-/** In a process group of its own, as a terminal starts it. */
+/** In its own process group, as in a terminal. */
 export function startNpm(args: readonly string[], env: Environment = {}): RunningHeadrace {
   const child = spawn('npm', args, {
     cwd: fileURLToPath(new URL('../../', import.meta.url)),

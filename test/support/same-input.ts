@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 
 /**
- * Property tests without servers draw the same input in every run, so that a run that fails says something about the change;
- * HEADRACE_TEST_SEED draws other input. An array grows to its maxLength: by default fast-check stops at about ten elements.
+ * Property tests without servers draw the same input in every run, so that a failure points to the change; HEADRACE_TEST_SEED draws
+ * other input. Arrays grow to their maxLength; by default fast-check stops at about ten elements.
  */
 fc.configureGlobal({
   seed: Number(process.env.HEADRACE_TEST_SEED ?? 1),

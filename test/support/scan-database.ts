@@ -1,7 +1,7 @@
-/** Where identifiers stand in a database, in whatever form: the bytes of every document are searched. */
+/** Finds identifiers in a database in any encoding by searching the bytes of every document. */
 import type { Db } from 'mongodb';
 
-/** As text, with and without hyphens, in both cases; and as 16 bytes. */
+/** As text in both cases, with and without hyphens, and as 16 bytes. */
 function formsOf(identifier: string): Buffer[] {
   const plain = identifier.replaceAll('-', '').toLowerCase();
   const hyphenated = plain.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
@@ -9,7 +9,7 @@ function formsOf(identifier: string): Buffer[] {
   return [...texts.map((text) => Buffer.from(text)), Buffer.from(plain, 'hex')];
 }
 
-/** `collection: identifier` of everything that is found. */
+/** `collection: identifier` for each match. */
 export async function findInDatabase(db: Db, identifiers: Iterable<string>): Promise<string[]> {
   const wanted = [...identifiers].flatMap((identifier) =>
     formsOf(identifier).map((bytes) => ({ identifier, bytes })),

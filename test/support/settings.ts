@@ -1,4 +1,4 @@
-/** Settings for a service under test: a database, topics and groups of its own on the given servers. */
+/** Settings for a service under test: its own database, topics and groups on the given servers. */
 import { randomBytes } from 'node:crypto';
 import { addressesAsEnvironment, type ServerAddresses } from '../../deploy/local/addresses.ts';
 import { createKafka } from '../../pipeline/kafka/topics.ts';
@@ -8,16 +8,19 @@ import { parseConfig } from '../../schemas/config.ts';
 
 export type Settings = Record<string, string>;
 
-/** Limits that a slow host does not reach, and a killed member that is missed soon; a test of one of them sets its own. */
+/**
+ * Limits that a slow host does not reach, and a session timeout short enough to detect a killed member soon. A test of one of these
+ * limits sets its own.
+ */
 export const patient: Settings = {
   HEADRACE_LIMIT_BACKEND_MS: '60000',
   HEADRACE_SHUTDOWN_MS: '60000',
   HEADRACE_SESSION_TIMEOUT_MS: '4000',
 };
-/** For servers that are down. */
+/** For servers that are down: calls fail soon. */
 export const impatient: Settings = { HEADRACE_LIMIT_BACKEND_MS: '2500' };
 
-/** The bucket is the shared one, so no partner gets storage in it. */
+/** The bucket is shared, so partners get no storage in it. */
 export function uniqueSettings(addresses: ServerAddresses, more: Settings = {}): Settings {
   const unique = `t${randomBytes(6).toString('hex')}`;
   return {
@@ -31,7 +34,7 @@ export function uniqueSettings(addresses: ServerAddresses, more: Settings = {}):
   };
 }
 
-/** A hundred forgotten databases and their topics slow the servers down for every test after them. */
+/** Hundreds of leftover databases and topics slow the servers down for every later test. */
 export async function dropData(settings: Settings): Promise<void> {
   const config = parseConfig({ ...settings, ...patient });
   const log = createLogger({ logLevel: 'silent' }, 'drop');

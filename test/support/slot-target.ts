@@ -4,13 +4,13 @@ import type { SlotTarget } from '../../pipeline/sets/edit-slot.ts';
 interface OneJob extends Pick<SlotTarget, 'space' | 'slot'>, Partial<Pick<SlotTarget, 'endedBefore'>> {
   job: number;
   partner?: string;
-  /** Everything up to this job is acknowledged. */
+  /** Every job up to this one is acknowledged. */
   since?: number;
-  /** Where a load looks for matches. */
+  /** The space that a load looks up matches in. */
   matchIn?: string;
 }
 
-/** One job. The jobs before it are acknowledged, unless another is named. */
+/** A change by one job. By default all jobs before it are acknowledged. */
 export function slotTarget({ job, partner = 'p', since = job - 1, endedBefore = 0, ...rest }: OneJob) {
-  return { ...rest, endedBefore, jobs: [{ job, partner }], isOpen: (one: number) => one > since };
+  return { ...rest, endedBefore, jobs: [{ job, partner }], isOpen: (number: number) => number > since };
 }

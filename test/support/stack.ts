@@ -1,4 +1,4 @@
-/** The real service for tests: shared by all that use it as it is, or in processes of a test's own. */
+/** The real service for tests: shared between tests that leave it alone, or in a test's own processes. */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
@@ -43,15 +43,15 @@ export interface Service {
   readonly pipelineUrl: string;
   readonly env: Settings;
   readonly config: Config;
-  /** Where a process writes its log. */
+  /** The path of a process's log. */
   log(part: Part): string;
 }
 
-/** The services that tests share: one with a pipeline, and an API without one, whose jobs stay as a test leaves them. */
+/** The services that tests share: one with a pipeline, and one API without a pipeline, whose jobs stay unprocessed. */
 const sharedParts = { live: ['api', 'pipeline'], idle: ['api'] } as const;
 export type SharedName = keyof typeof sharedParts;
 
-/** A local stack knows its public URL, which makes every link absolute; by default links are relative. */
+/** A local stack sets its public URL, which makes every link absolute; by default links are relative. */
 function withoutPublicUrl({ HEADRACE_PUBLIC_URL: _, ...env }: Environment): Environment {
   return env;
 }
@@ -63,7 +63,7 @@ const withDefaults = (startable: Startable): Startable => ({
   },
 });
 
-/** Started by the first test that asks for it, and stopped with the run. Tests keep apart by their partners. */
+/** Started by the first test that asks for it, stopped after the run. Tests are isolated by their own partners. */
 export const sharedService = (name: SharedName = 'live'): Promise<Service> =>
   timed('start', () => startShared(name));
 
@@ -73,7 +73,7 @@ async function startShared(name: SharedName): Promise<Service> {
     ...cleanEnvironment(),
     ...addressesAsEnvironment({ ...servers(), s3 }),
     ...patient,
-    // All tests have one address.
+    // All tests share one client address.
     HEADRACE_TEST_WRONG_KEYS_PER_MINUTE: '100000',
     HEADRACE_MONGO_DATABASE: `shared-${name}`,
     HEADRACE_TOPIC_PREFIX: `shared-${name}`,
@@ -110,35 +110,35 @@ export function withoutPorts(env: Settings): Settings {
 
 export interface ServiceOptions {
   readonly env?: Record<string, string | undefined>;
-  /** Only these stages in the pipeline's process. */
+  /** The stages of the pipeline process. Default: all. */
   readonly stages?: readonly string[];
-  /** Which processes to start. Default: both. */
+  /** The processes to start. Default: both. */
   readonly parts?: readonly Part[];
-  /** What node runs instead of the command of this checkout. */
+  /** What node runs instead of this checkout's command. */
   readonly program?: readonly string[];
 }
 
 export interface OwnService extends Service {
   readonly api: Managed;
   readonly pipeline: Managed;
-  /** Sends SIGTERM to both, waits for their end, and drops what they stored. */
+  /** Sends SIGTERM to both, waits until they have exited, and drops their data. */
   stop(): Promise<void>;
   /** SIGKILL. */
   kill(part: Part): Promise<void>;
-  /** Starts it again, after ending it with SIGTERM if it still runs, and waits until it is ready; with these settings changed. */
+  /** Restarts the process with changed settings, after SIGTERM if it still runs, and waits until it is ready. */
   restart(part: Part, changed?: Settings): Promise<void>;
 }
 
-/** Another process on data that exists: it is not this service's to drop. */
+/** Another process on existing data: this service must not drop it. */
 const sharesData = ({ env = {} }: ServiceOptions) => env.HEADRACE_MONGO_DATABASE !== undefined;
 
-/** A service that a test kills, or whose settings are not the defaults. */
+/** A service that a test may kill, or that needs its own settings. */
 export const startService = (options: ServiceOptions = {}): Promise<OwnService> =>
   timed('start', () => startOwn(options));
 
 async function startOwn(options: ServiceOptions): Promise<OwnService> {
   const bucket = options.env?.HEADRACE_S3_BUCKET ? {} : await ownBucket();
-  // One thread: a process that lives for seconds takes half as long to start.
+  // One thread: a short-lived process starts twice as fast.
   const env = { ...uniqueEnvironment(), ...bucket, HEADRACE_THREADS: '1', ...options.env } as Settings;
   const parts = options.parts ?? ['api', 'pipeline'];
   const logs = mkdtempSync(join(inject('scratch'), 'logs-'));

@@ -1,4 +1,4 @@
-/** What is stored, as plain sets: of an attribute, of an audience, and of an event. */
+/** The stored sets as plain Sets: of an attribute, an audience, or an event. */
 import type { Db } from 'mongodb';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { firstKey } from '../../pipeline/sets/devices.ts';
@@ -19,7 +19,7 @@ export function createStoredSets(db: Db) {
   const { slotCount } = createCounterStore(db);
   const eventValues = createEventValueStore(db);
 
-  /** Every set of a space that holds anything: by attribute; or the audience itself, and by event. */
+  /** Every non-empty set of a space: by attribute; or the audience itself and one set per event. */
   async function setsIn(
     space: string,
     nameOf: (key: number) => string,
@@ -52,7 +52,7 @@ export function createStoredSets(db: Db) {
     return setsIn(spaces.audience(audience, generation), nameOf, own);
   }
 
-  /** The set itself and, of an audience, those of its events. */
+  /** All non-empty sets of the set's space: of an audience, the audience and its events. */
   async function withEvents(set: string): Promise<Map<string, Set<string>>> {
     const [, audience, generation] = /^audience:(\d+):g(\d+)/.exec(set) ?? [];
     if (audience) return ofAudience(Number(audience), Number(generation));
@@ -65,7 +65,7 @@ export function createStoredSets(db: Db) {
     members,
     count: async (set: string): Promise<number> => (await members(set)).size,
 
-    /** The same of many sets and of the audiences' events, of those that hold anything. */
+    /** The same for many sets and the audiences' events; only non-empty sets. */
     async membersOf(names: string[]): Promise<Map<string, Set<string>>> {
       const found = new Map<string, Set<string>>();
       const attributes = new Set(names.filter((name) => name.startsWith('attribute:')));

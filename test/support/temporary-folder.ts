@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** Removed when the test is over. */
+/** Removed after the test. */
 export function temporaryFolder(): string {
   const directory = mkdtempSync(join(tmpdir(), 'headrace-folder-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));

@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs';
 
-/** Adds what starting and stopping takes to the account that `npm test` prints; only there is the variable set. */
+/** Adds the time of starts and stops to the totals that `npm test` prints; the variable is set only there. */
 export async function timed<T>(what: 'start' | 'stop', work: () => Promise<T>): Promise<T> {
   const from = performance.now();
   try {

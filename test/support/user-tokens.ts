@@ -1,4 +1,4 @@
-/** User tokens as a partner's own site signs them, with a key that the operator made. */
+/** User tokens as a partner's own site signs them, with a key that the operator created. */
 import type { Db } from 'mongodb';
 import { signUserToken } from '../../api/auth/user-tokens.ts';
 import { createTokenKeyStore, type SigningKey } from '../../api/stores/token-keys.ts';

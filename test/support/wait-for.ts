@@ -1,25 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/**
- * How long nothing may change before a wait gives up. Only a hang takes as long: a starved host makes a test slow, not red.
- */
+/** A wait fails after this long without any change. Only a hang takes as long: a slow host makes a test slow, not red. */
 export const QUIET_MS = 600_000;
 
-/** Progress costs a query: it is looked at once in a while. */
+/** Progress costs a query, so it is read only this often. */
 const LOOK_MS = 5_000;
 
 interface WaitForOptions {
-  /** What is awaited, for the message if it does not come. */
+  /** Named in the error message. */
   readonly what: string;
   readonly everyMs?: number;
-  /** Anything that changes while there is progress; each change gives the wait another QUIET_MS. */
+  /** A value that changes while there is progress. Each change restarts the QUIET_MS timeout. */
   readonly progress?: () => Promise<unknown> | unknown;
   readonly quietMs?: number;
 }
 
 const shown = (value: unknown) => (value instanceof Error ? value.message : JSON.stringify(value));
 
-/** Asks until the answer is truthy, and returns it. An ask that throws is repeated; the last error is part of the message. */
+/** Polls until the answer is truthy, and returns it. Repeats a call that throws; the error message quotes the last error. */
 export async function waitFor<T>(
   ask: () => Promise<T> | T,
   { what, everyMs = 50, progress = () => undefined, quietMs = QUIET_MS }: WaitForOptions,

@@ -1,9 +1,9 @@
-/** Every command of the command line, without running any. */
+/** Every command of the command line, without running any of them. */
 import type { Command } from 'commander';
 import { type Environments, registerCommands } from '../../deploy/cli/commands.ts';
 import { createProgram } from '../../deploy/cli/program.ts';
 
-/** What a command that exits throws in a test. */
+/** Thrown in place of an exit. */
 export class Exited extends Error {
   constructor(readonly code: number) {
     super(`exited with ${code}`);
@@ -15,7 +15,7 @@ interface Printed {
   writeErr?(text: string): void;
 }
 
-/** All commands, or only the one of this name. */
+/** All commands, or only the one with this name. */
 export async function wholeProgram(
   name?: string,
   environments?: Environments,

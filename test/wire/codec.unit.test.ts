@@ -1,4 +1,4 @@
-/** What goes through the topics: standard Avro for every reader, byte for byte, and nothing but a MalformedMessage for garbage. */
+/** The topics' encoding: standard Avro for every reader, byte for byte, and a MalformedMessage for any garbage. */
 import avro from 'avsc';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -15,7 +15,7 @@ import { toHex } from '../sets/devices.ts';
 import { markerOf } from '../support/markers.ts';
 
 const HEADER = 5;
-/** As far as avsc goes. */
+/** avsc's range. */
 const long = fc.nat({ max: Number.MAX_SAFE_INTEGER - 1 });
 const int = fc.nat();
 const text = fc.string({ unit: 'grapheme', maxLength: 20 });
@@ -36,7 +36,7 @@ const validated: fc.Arbitrary<ValidatedDevices> = fc.record(
   { requiredKeys: ['job', 'file', 'batch', 'slot', 'part', 'groups'] },
 );
 
-/** As avsc has them: arrays of Buffers, in an array. */
+/** avsc's form: an array of arrays of Buffers. */
 const groupsType = avro.Type.forSchema(messages.ValidatedDevices.fields.groups.schema as avro.Schema);
 const pieces = (groups: Buffer) => groupsType.fromBuffer(groups) as { key: string; devices: Buffer[] }[];
 const inPieces = ({ more = [], groups, ...message }: ValidatedDevices) => ({
@@ -44,7 +44,7 @@ const inPieces = ({ more = [], groups, ...message }: ValidatedDevices) => ({
   groups: pieces(groups),
   more: more.map((other) => ({ ...other, groups: pieces(other.groups) })),
 });
-/** However the arrays are cut into blocks. */
+/** Independent of how the arrays are cut into blocks. */
 const inHex = (groups: Buffer) =>
   pieces(groups).map((group) => ({ ...group, devices: group.devices.map((one) => one.toString('hex')) }));
 const plain = ({ more = [], groups, ...message }: ValidatedDevices) => ({
@@ -112,7 +112,7 @@ describe('ValidatedDevices, encoded by hand', () => {
   });
 });
 
-/** Avro's array encoding as it may also be: several blocks, each with its count, or its negated count and its size. */
+/** Avro's other array encodings: several blocks, each with its count, or with its negated count and its size. */
 function inBlocks(message: ValidatedDevices, sizes: number[], withSizes: boolean): Buffer {
   const varint = (value: number): Buffer => {
     const bytes: number[] = [];

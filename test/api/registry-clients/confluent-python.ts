@@ -1,4 +1,4 @@
-/** confluent-kafka for Python, a client that nobody here wrote. */
+/** confluent-kafka for Python, a third-party client. */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -13,7 +13,7 @@ const confluent = {
 
 export type RunPython = (script: string, ...args: string[]) => Promise<string>;
 
-/** Runs a script of this folder and gives its output; or why there is no client here. */
+/** Runs a script of this folder and returns its output; or says why the client is missing. */
 export async function confluentPython(): Promise<{ run: RunPython } | { missing: string }> {
   try {
     const env = { ...process.env, PYTHONPATH: await pythonPackage(confluent) };

@@ -1,4 +1,4 @@
-/** `headrace load` against the real service: what it generates comes out exactly, and nothing of it stays. */
+/** `headrace load` against the real service: the counts match what it generates, and it removes everything afterwards. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
@@ -52,7 +52,7 @@ describe('a load', () => {
       load: { jobs: 2, files: 6, rows: 6_000 },
       ramp: null,
     });
-    // Files, rows, accepted rows, devices and three reasons, of two jobs.
+    // Files, rows, accepted rows, devices and three reject reasons, of two jobs.
     expect(report.counts.checked).toBe(14);
     expect(report.jobs.map(({ status, rows }) => [status, rows])).toEqual([
       [2, 3_000],
@@ -100,7 +100,7 @@ describe('a load', () => {
     await json('load', ...once, '--prefix', 'kept/2');
     const [audience, other] = await json('audience', 'list');
     expect([audience.unique_devices, other.unique_devices]).toEqual([100, 100]);
-    // Both in one audience: the second brings nothing new.
+    // Both prefixes in one audience: the second has no new devices.
     const appended = await json('audience', 'append', String(audience.audience_id), 'kept/1/', '--follow');
     expect(appended).toMatchObject({ unique_devices: 100, new_devices: 0 });
     expect(await failure(2, 'load', '--prefix', 'kept')).toMatchObject({
@@ -128,7 +128,7 @@ it('a ramp says which rates hold, and submits its prefixes again and again', asy
       [2, 6],
     ].slice(0, steps.length),
   );
-  // On a slow machine none may hold; what is said has to follow from the steps.
+  // On a slow machine no rate may hold; the result still has to follow from the steps.
   expect(steps.slice(0, -1).every(({ held }) => held)).toBe(true);
   expect(report.ramp!.highest_rate).toBe(steps.findLast(({ held }) => held)?.rate ?? null);
   expect(report).toMatchObject({ failed_jobs: 0, counts: { wrong: [] }, upload: { files: 1 } });

@@ -1,8 +1,8 @@
-/** Which rate holds: the backlog does not grow from the middle of its step to the end. */
+/** Whether a rate holds: the backlog must not grow from the middle of its step to the end. */
 import { describe, expect, it } from 'vitest';
 import { highestHeld, judgeStep, ratesOf } from '../../../deploy/cli/load/ramp.ts';
 
-/** A step of 60 s from 100 s on, with a sample every half second. */
+/** A step of 60 s that starts at 100 s, with a sample every half second. */
 function step(rate: number, backlogAt: (second: number) => number, acceptedAt = 160) {
   const samples = Array.from({ length: 120 }, (_, n) => ({
     at: 100 + n / 2,

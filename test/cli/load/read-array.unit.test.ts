@@ -1,4 +1,4 @@
-/** A JSON array is read like JSON.parse would, wherever its text is cut. */
+/** Parses a JSON array like JSON.parse, wherever its text is split. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { readArray } from '../../../deploy/cli/load/read-array.ts';

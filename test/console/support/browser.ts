@@ -1,4 +1,4 @@
-/** A real browser for the tests of a file: every page is in a fresh context, and what the browser complains about fails the test. */
+/** A real browser for the tests of a file: every page has a fresh context, and errors in the browser's console fail the test. */
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterEach, expect } from 'vitest';
 import { QUIET_MS } from '../../support/wait-for.ts';
@@ -12,7 +12,7 @@ interface PageOptions {
   readonly tolerated?: RegExp;
 }
 
-/** An answer of 4xx is what the page shows its reader, not an error of the page. */
+/** A response of 4xx is what the page shows its reader, not an error of the page. */
 const isAnswer = (text: string) => /^Failed to load resource: .* status of 4\d\d/.test(text);
 
 function collectComplaints(page: Page, complaints: string[], tolerated?: RegExp): void {
@@ -23,13 +23,13 @@ function collectComplaints(page: Page, complaints: string[], tolerated?: RegExp)
   page.on('pageerror', (error) => complain(String(error)));
 }
 
-/** Some violations of the policy reach the page only as an event. */
+/** Some policy violations reach the page only as an event. */
 const reportViolations = () =>
   document.addEventListener('securitypolicyviolation', (event) =>
     console.error(`CSP: ${event.violatedDirective} forbids ${event.blockedURI} at ${event.sourceFile}`),
   );
 
-/** One for all files of this worker; it ends with the worker. */
+/** One browser for all files of this worker; it ends with the worker. */
 let launched: Promise<Browser> | undefined;
 
 export function useBrowser() {
@@ -42,11 +42,11 @@ export function useBrowser() {
   });
 
   return {
-    /** A page of a browser that was never here before. */
+    /** A page in a new browser context. */
     async open({ theme = 'light', width = 1280, timezone, tolerated }: PageOptions = {}): Promise<Page> {
       launched ??= launchChromium();
       const context = await (await launched).newContext({
-        // Without one the browser of a bare machine names a language that Intl refuses.
+        // Without a locale, the browser of a bare machine names a language that Intl refuses.
         locale: 'en-US',
         colorScheme: theme,
         viewport: { width, height: 800 },

@@ -1,4 +1,4 @@
-/** The Chromium that an npm package carries, so that a fresh machine needs neither a download nor a system package. */
+/** The Chromium from an npm package, so that a fresh machine needs neither a download nor a system package. */
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ import { QUIET_MS } from '../../support/wait-for.ts';
 
 const packed = join(dirname(createRequire(import.meta.url).resolve('@sparticuz/chromium')), '../../bin');
 
-/** Other test files unpack it at the same time, one that was interrupted leaves half of it, and an older version may lie there. */
+/** Locked: other test files unpack concurrently, an interrupted unpack leaves half a binary, and an older version may exist. */
 async function unpack(): Promise<{ executablePath: string; libraries: string }> {
   const binary = join(tmpdir(), 'chromium');
   const stamp = `${binary}.headrace-unpacked`;
@@ -24,7 +24,7 @@ async function unpack(): Promise<{ executablePath: string; libraries: string }> 
   });
 }
 
-/** The package is made for functions in a cloud: it turns off what our tests are about, and runs all tabs in one process. */
+/** The package targets cloud functions: these flags disable what our tests check, or run all tabs in one process. */
 const unwanted = ['--disable-web-security', '--allow-running-insecure-content', '--single-process'];
 
 export async function launchChromium(): Promise<Browser> {
@@ -37,7 +37,7 @@ export async function launchChromium(): Promise<Browser> {
       timeout: QUIET_MS,
       ...(env ? { env: env as Record<string, string> } : {}),
     });
-  // The system's own libraries where it has them: those of the package are of another system.
+  // Prefer the system's own libraries: the package's are built for another system.
   return launch().catch((error: Error) => {
     if (!/error while loading shared libraries/.test(error.message)) throw error;
     return launch({ ...process.env, LD_LIBRARY_PATH: libraries });

@@ -1,4 +1,4 @@
-/** The whole service with partners, customers and loaded data, as the pages of the console show it. */
+/** The whole service with partners, customers and loaded data, as the console's pages show it. */
 import type { Page } from 'playwright-core';
 import { AUDIENCE, createCaller, IMPORT } from '../../api/support.ts';
 import type { Driver } from '../../support/driver.ts';
@@ -34,7 +34,7 @@ export async function createScene(service: Service, driver: Driver) {
     at: (path: string) => service.apiUrl + path,
     upload: (path: string, body: string) => driver.upload(partner, path, body),
 
-    /** Attributes that hold these devices, from one import. */
+    /** Creates attributes that hold these devices, with one import. */
     async attributes(devices: ReadonlyMap<string, Iterable<string>>): Promise<void> {
       const rows: string[] = [];
       for (const [name, held] of devices) {
@@ -89,7 +89,7 @@ export const shows = (page: Page, label: string, text: string): Promise<void> =>
 export async function rowsOf(page: Page, caption: string): Promise<string[][]> {
   const rows = page.getByRole('table', { name: caption }).locator('tbody tr:not(.spacer)');
   await rows.first().waitFor();
-  // In one call: the page may render the table anew between two.
+  // In one call: the page may render the table again between two.
   return rows.evaluateAll((all) =>
     // biome-ignore lint/performance/useDomNodeTextContent: the lines of a cell are told apart by its layout
     all.map((row) => [...row.querySelectorAll<HTMLElement>('th,td')].map((cell) => cell.innerText.trim())),

@@ -1,6 +1,6 @@
 /**
- * The faults of a cluster: one broker and one member at a time, so that a majority stays. A broker counts as back when all replicas
- * are in sync again.
+ * Faults of a cluster: one broker and one replica set member at a time, so that a majority stays. A broker counts as back once all
+ * replicas are in sync.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { untilInSync } from '../support/brokers.ts';
@@ -37,14 +37,14 @@ async function restart(scene: Scene, server: ServerName): Promise<void> {
   scene.note('back', { server });
 }
 
-/** One broker, until all replicas are in sync again. */
+/** Runs a fault on one broker, then waits until all replicas are in sync. */
 const broker = (scene: Scene, work: (name: ServerName) => Promise<void>) =>
   whileFree(scene, 'brokers', async () => {
     await work(scene.random.pick(scene.servers.brokers));
     await inSync(scene);
   });
 
-/** One member, the primary in half of the cases. */
+/** Runs a fault on one member; on the primary in half of the cases. */
 const member = (scene: Scene, work: (name: ServerName) => Promise<void>) =>
   whileFree(scene, 'members', async () => {
     const { servers, random } = scene;

@@ -1,4 +1,4 @@
-/** The faults of our own processes and of the storage: each does its harm, undoes it, and says what it was. */
+/** Faults of the service's processes and of the storage. Each fault injects itself, undoes itself and logs what it did. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fault as StorageFault } from '../../sources/faulty-proxy.ts';
 import type { Managed } from '../../support/processes.ts';
@@ -8,66 +8,70 @@ import type { NamedFault, Scene } from './scene.ts';
 const { api: apiPoints, ...stages } = faultPoints;
 const pipelinePoints: FaultPoint[] = Object.values(stages).flat();
 
-/** A process that no other fault has, for as long as the work on it takes. */
-async function withProcess(scene: Scene, part: 'api' | 'pipeline', work: (one: Managed) => Promise<void>) {
+/** Reserves a process that no other fault uses while `work` runs. */
+async function withProcess(
+  scene: Scene,
+  part: 'api' | 'pipeline',
+  work: (managed: Managed) => Promise<void>,
+) {
   const all = part === 'api' ? scene.service.apis : scene.service.pipelines;
   const free = all.filter(({ url, running }) => running && !scene.busy.has(url));
   if (free.length === 0) return;
-  const one = scene.random.pick(free);
-  scene.busy.add(one.url);
-  await work(one).finally(() => scene.busy.delete(one.url));
+  const managed = scene.random.pick(free);
+  scene.busy.add(managed.url);
+  await work(managed).finally(() => scene.busy.delete(managed.url));
 }
 
 const killed =
   (part: 'api' | 'pipeline') =>
   (scene: Scene): Promise<void> =>
-    withProcess(scene, part, async (one) => {
-      scene.note('kill', { part, pid: one.pid });
+    withProcess(scene, part, async (managed) => {
+      scene.note('kill', { part, pid: managed.pid });
       scene.counts.kills++;
-      await one.kill();
+      await managed.kill();
       if (scene.random.chance(0.3)) await sleep(scene.random.below(3_000));
-      one.start();
-      await one.ready().catch(() => {});
+      managed.start();
+      await managed.ready().catch(() => {});
     });
 
 const killedAtPoint =
   (part: 'api' | 'pipeline') =>
   (scene: Scene): Promise<void> =>
-    withProcess(scene, part, async (one) => {
+    withProcess(scene, part, async (managed) => {
       const point = scene.random.pick(part === 'api' ? apiPoints : pipelinePoints);
-      await one.stop().catch(() => one.kill());
-      one.start({ FAULT_POINT: `${point}:${1 + scene.random.below(4)}:kill` });
-      // Not every point is reached at once, and some only by an audience that is cleared.
-      await Promise.race([one.gone(), sleep(15_000)]);
-      const died = !one.running;
+      await managed.stop().catch(() => managed.kill());
+      managed.start({ FAULT_POINT: `${point}:${1 + scene.random.below(4)}:kill` });
+      // Some fault points are reached late, and some only if an audience is cleared.
+      await Promise.race([managed.gone(), sleep(15_000)]);
+      const died = !managed.running;
       scene.note('armed', { part, point, died });
-      if (!died) await one.kill();
+      if (!died) await managed.kill();
       scene.counts.kills++;
-      one.start();
-      await one.ready().catch(() => {});
+      managed.start();
+      await managed.ready().catch(() => {});
     });
 
 const frozen =
-  (part: 'api' | 'pipeline', mostMs: number) =>
+  (part: 'api' | 'pipeline', maxMs: number) =>
   (scene: Scene): Promise<void> =>
-    withProcess(scene, part, async (one) => {
-      const ms = scene.random.below(mostMs);
-      scene.note('freeze', { part, pid: one.pid, ms });
+    withProcess(scene, part, async (managed) => {
+      const ms = scene.random.below(maxMs);
+      scene.note('freeze', { part, pid: managed.pid, ms });
       scene.counts.freezes++;
-      one.signal('SIGSTOP');
+      managed.signal('SIGSTOP');
       await sleep(ms);
-      one.signal('SIGCONT');
+      managed.signal('SIGCONT');
     });
 
 const restarted =
   (part: 'api' | 'pipeline') =>
   (scene: Scene): Promise<void> =>
-    withProcess(scene, part, async (one) => {
+    withProcess(scene, part, async (managed) => {
       scene.counts.stops++;
-      const code = await one.stop().catch(() => one.kill().then(() => 'killed'));
+      const code = await managed.stop().catch(() => managed.kill().then(() => 'killed'));
       scene.note('stop', { part, code });
-      one.start();
-      await one.ready().catch(() => {});
+      managed.start();
+      await managed.ready().catch(() => {});
     });
 
 async function storageStorm({ random, proxy, note, counts }: Scene): Promise<void> {

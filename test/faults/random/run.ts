@@ -1,7 +1,7 @@
 /**
- * npm run test:faults -- --minutes 30 --seed 1 [--cluster] [--secure]: random faults over a running service under random load. Stops by itself, waits until
- * all is quiet, and holds everything against the oracle. The seed decides what is asked for and which faults come in which order;
- * when exactly each of them strikes is the machine's doing.
+ * npm run test:faults -- --minutes 30 --seed 1 [--cluster] [--secure]: injects random faults into a running service under random
+ * load, then waits until all jobs have ended and compares the state with the oracle. The seed determines the requests and the order
+ * of faults; the exact moment of each fault depends on the machine.
  */
 import { cpSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,15 +23,15 @@ import { serverFaults } from './server-faults.ts';
 import { createTimeline, type Timeline } from './timeline.ts';
 
 const TELL_MS = 15_000;
-const MOST_AT_ONCE = 2;
+const MAX_AT_ONCE = 2;
 const RECOVERY_MS = 60_000;
-/** How long we wait for what must come: long enough for several runs side by side on a small machine. Never part of what is right. */
+/** Timeout of waits: long enough for several runs side by side on a small machine. Correctness never depends on it. */
 const PATIENCE_MS = 15 * 60_000;
 
 interface Options {
   minutes: number;
   seed: number;
-  /** Three brokers and three members, of which one at a time fails. */
+  /** Three brokers and three replica set members, of which one at a time fails. */
   cluster: boolean;
   /** With TLS and logins. */
   secure: boolean;
@@ -46,20 +46,20 @@ const number = (text: string): number => {
 const rowsOf = ({ lanes }: FaultService) => lanes.reduce((sum, { rows }) => sum + rows, 0);
 const requestsOf = ({ lanes }: FaultService) => lanes.reduce((sum, { asked }) => sum + asked.length, 0);
 
-/** Whoever ended by itself is started again, as any supervisor would. */
+/** Restarts processes that exited on their own, like a supervisor. */
 function supervise({ service, busy, counts, note }: Scene): () => void {
   const timer = setInterval(() => {
-    for (const one of [...service.apis, ...service.pipelines]) {
-      if (one.running || busy.has(one.url)) continue;
+    for (const managed of [...service.apis, ...service.pipelines]) {
+      if (managed.running || busy.has(managed.url)) continue;
       counts.endedThemselves++;
-      note('ended by itself', { part: one.part, log: one.log });
-      one.start();
+      note('ended by itself', { part: managed.part, log: managed.log });
+      managed.start();
     }
   }, 500);
   return () => clearInterval(timer);
 }
 
-/** Faults that come faster than the service recovers would only ever meet one that stands still. Some of them should, most not. */
+/** Waits until a job ends: faults that come faster than the service recovers would mostly hit a service that stands still. */
 async function progress({ driver }: FaultService, isOver: () => boolean): Promise<void> {
   const ended = () => driver.jobs.countDocuments({ phase: 'ended' }).catch(() => 0);
   const before = await ended();
@@ -74,32 +74,32 @@ async function torment(
   isOver: () => boolean,
 ): Promise<void> {
   const { service, random, counts } = scene;
-  const underWay = new Set<Promise<void>>();
-  let told = performance.now();
+  const inFlight = new Set<Promise<void>>();
+  let toldAt = performance.now();
   while (!isOver()) {
     const fault = pickFault(random, faults);
     timeline.note('fault', { name: fault.name });
     const work = fault
       .run(scene)
       .catch((error: Error) => timeline.tell(`the fault itself failed: ${fault.name}: ${error.message}`))
-      .finally(() => underWay.delete(work));
-    underWay.add(work);
+      .finally(() => inFlight.delete(work));
+    inFlight.add(work);
     await Promise.all([
       sleep(500 + random.below(5_000)),
-      underWay.size >= MOST_AT_ONCE && Promise.race(underWay),
+      inFlight.size >= MAX_AT_ONCE && Promise.race(inFlight),
     ]);
     if (random.chance(0.75)) await progress(service, isOver);
-    if (performance.now() - told < TELL_MS) continue;
-    told = performance.now();
+    if (performance.now() - toldAt < TELL_MS) continue;
+    toldAt = performance.now();
     const open = await service.unfinished();
     timeline.tell(
       `${counts.kills} kills, ${counts.freezes} freezes, ${requestsOf(service)} requests, ${open} jobs open, ${rowsOf(service).toLocaleString('en')} rows`,
     );
   }
-  await Promise.all(underWay);
+  await Promise.all(inFlight);
 }
 
-/** Faults and load for so long, then quiet; gives what was promised and not kept. */
+/** Injects faults under load for the given time, waits until all jobs have ended, and returns the violated guarantees. */
 async function tormentAndCompare(
   scene: Scene,
   timeline: Timeline,
@@ -130,7 +130,7 @@ async function tormentAndCompare(
   return violations;
 }
 
-/** Starts a service with servers of its own, torments it, and keeps what there is to see if it broke a promise. */
+/** Starts a service on its own servers, injects faults, and keeps evidence if a guarantee is violated. */
 async function runOn(
   options: Options,
   directory: string,

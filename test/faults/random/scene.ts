@@ -1,4 +1,4 @@
-/** What the faults of a random run work on. */
+/** What the faults of a random run act on. */
 import type { FaultyProxy } from '../../sources/faulty-proxy.ts';
 import type { Random } from '../support/random.ts';
 import type { OwnServers } from '../support/servers.ts';
@@ -9,7 +9,7 @@ export interface Scene {
   servers: OwnServers;
   proxy: FaultyProxy;
   random: Random;
-  /** Processes and servers that a fault is busy with: nobody else touches them. */
+  /** Processes and servers reserved by a fault. */
   busy: Set<string>;
   note(event: string, details?: object): void;
   counts: {
@@ -28,7 +28,7 @@ export interface NamedFault {
   run(scene: Scene): Promise<void>;
 }
 
-/** Does the work unless another fault is busy with the same. */
+/** Runs `work` unless another fault has reserved the same thing. */
 export async function whileFree(scene: Scene, what: string, work: () => Promise<void>): Promise<void> {
   if (scene.busy.has(what)) return;
   scene.busy.add(what);

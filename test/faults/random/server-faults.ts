@@ -1,8 +1,8 @@
-/** The faults of a single Kafka and a single mongod: while one of them is away, everything waits for it. */
+/** Faults of a single Kafka and a single mongod: while one of them is down, the whole service waits for it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type NamedFault, type Scene, whileFree } from './scene.ts';
 
-/** One server at a time: a start waits for all of them to answer. */
+/** One server at a time: a start waits until all of them respond. */
 function withServer(scene: Scene, server: 'kafka' | 'mongod', work: () => Promise<void>): Promise<void> {
   return whileFree(scene, 'servers', () => {
     scene.note('server', { server });

@@ -1,11 +1,11 @@
-/** What happened when: a line of JSON each in a file, and a short line on the terminal now and then. */
+/** The log of a random run: every event as a line of JSON in a file, and a short line on the terminal now and then. */
 import { appendFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 export interface Timeline {
   readonly file: string;
   note(event: string, details?: object): void;
-  /** To the terminal and to the file. */
+  /** Writes to the terminal and to the file. */
   tell(line: string): void;
 }
 

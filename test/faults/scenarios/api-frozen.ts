@@ -1,6 +1,6 @@
 /**
- * An API process that freezes between its write and its answer, while another answers the repeated request: the number that was
- * answered is not taken back by the first when it wakes up long after its limit.
+ * An API process freezes between its write and its response, and another process answers the repeated request: when the first wakes
+ * up long after its time limit, it does not withdraw the job whose number was returned.
  */
 import { expect, it } from 'vitest';
 import { isFrozen } from '../../support/processes.ts';
@@ -36,7 +36,7 @@ export function apiFrozen(faults: FaultFixture): void {
     );
     frozen!.signal('SIGCONT');
     await first;
-    // It ends when it has taken back what it wants to take back.
+    // It exits only after it has withdrawn whatever it would withdraw.
     expect(await frozen!.stop()).toBe(0);
     for (const pipeline of pipelines) pipeline.signal('SIGCONT');
     frozen!.start();

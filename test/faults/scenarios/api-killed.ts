@@ -1,6 +1,6 @@
 /**
- * kill -9 of the API between its write, its publish and its answer, and at any moment under load: what was answered is a job that
- * ends, what was asked again with the same key is one job. Three points a round; FAULT_POINTS=all takes them all.
+ * kill -9 of the API between its write, its publish and its response, and at random moments under load: every accepted request is a
+ * job that ends, and a request repeated with the same key is one job. Three fault points per round; FAULT_POINTS=all takes all.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { it } from 'vitest';
@@ -11,7 +11,7 @@ import type { Lane } from '../support/lane.ts';
 import { type FaultPoint, faultPoints, pointsOf } from '../support/points.ts';
 import type { Random } from '../support/random.ts';
 
-/** One request of every kind, again and again. */
+/** Sends one request of every kind, repeatedly. */
 async function askAround(lane: Lane, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
     const { id } = await lane.ask({ kind: 'create', path: await lane.upload('audience', 50) });

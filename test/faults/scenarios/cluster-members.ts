@@ -1,7 +1,7 @@
 /**
- * Three brokers and three members, of which one at a time is killed, frozen, cut off, restarted or voted out while two pipelines work.
- * A short round kills a leader and the primary at once, lets the next primary step down, and does one thing more; CLUSTER_ROUNDS=3 does
- * everything, three times.
+ * Three brokers and three replica set members, of which one at a time is killed, frozen, partitioned, restarted or made to step
+ * down while two pipelines work. A short round kills a leader and the primary at once, makes the next primary step down, and adds
+ * one more fault; CLUSTER_ROUNDS=3 does everything three times.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { it } from 'vitest';
@@ -13,14 +13,14 @@ import type { BrokerName, OwnServers } from '../support/servers.ts';
 
 const isLong = process.env.CLUSTER_ROUNDS !== undefined;
 const rounds = Number(process.env.CLUSTER_ROUNDS ?? 1);
-/** Several attempts of a client fail. */
+/** Long enough for several of a client's attempts to fail. */
 const CUT_MS = 6_000;
 
 export function clusterMembers(on: () => OwnServers, random: Random): void {
   const faults = setUpFaults(random, { on, pipelines: 2 });
   const config = () => faults.service.driver.config;
 
-  /** Does something to the broker that leads most, and waits until a majority stays whichever is next. */
+  /** Harms the broker that leads most partitions, and waits until any next broker may fail without the loss of a majority. */
   async function harmLeader(harm: (broker: BrokerName) => Promise<void>): Promise<void> {
     await harm(await busiestBroker(config()));
     await untilInSync(config());

@@ -1,4 +1,4 @@
-/** mongod killed with -9 under open event streams: they stay open, and miss nothing. */
+/** kill -9 of mongod under open event streams: they stay open and miss no event. */
 import { expect, it, onTestFinished } from 'vitest';
 import { addressesAsEnvironment } from '../../../deploy/local/addresses.ts';
 import { openEvents } from '../../api/event-client.ts';

@@ -1,6 +1,7 @@
 /**
- * kill -9 of the pipeline around the end of loads: what each brought that was new stays exact, however often it is ended. Each point is
- * met by a process that has to go on where the last one died. Four points in a short round; FAULT_POINTS=all takes all of them.
+ * kill -9 of the pipeline around the end of loads: each load's number of new devices stays exact, however often its end is
+ * repeated. At each fault point, a new process takes over where the last one died. Four points in a short round; FAULT_POINTS=all
+ * takes all.
  */
 import { it } from 'vitest';
 import type { FaultFixture } from '../support/fixture.ts';
@@ -26,7 +27,7 @@ const aroundTheEnd: FaultPoint[] = [
 export function loadsKilled(faults: FaultFixture, random: Random): void {
   const points = pointsOf(aroundTheEnd, () => random.some(aroundTheEnd, 4));
 
-  /** Loads that overlap, of two audiences in turn: the files of a lane share their devices. */
+  /** Overlapping loads of two audiences in turn: the files of a lane share devices. */
   async function queueSome(audiences: number[]): Promise<void> {
     const { lane } = faults;
     for (const audience of [...audiences, ...audiences])

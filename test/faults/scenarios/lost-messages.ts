@@ -1,6 +1,6 @@
 /**
- * A message is lost, one of each kind, or all devices of a job are removed from their topic while it loads: the job is loaded
- * again and ends exactly; where its file is gone too, it ends with 3 and nothing of it is stored.
+ * One message of each kind is lost, or all devices of a job are removed from their topic while it loads: the job loads again and
+ * ends exactly; if its file is gone, too, it ends with status 3 and nothing of it is stored.
  */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
@@ -13,7 +13,7 @@ import type { FaultPoint } from '../support/points.ts';
 import { removeRecords } from '../support/remove-records.ts';
 
 const ROWS = 3_000;
-/** What is lost is missed soon. */
+/** A short stall timeout: lost messages are detected soon. */
 const soon = { HEADRACE_TEST_STALL_MS: '1000' };
 
 export function lostMessages(faults: FaultFixture): void {
@@ -43,7 +43,7 @@ export function lostMessages(faults: FaultFixture): void {
     ];
     const orders = losses.map(([point, nth]) => `${point}:${nth}:skip`);
     await startWith(...orders);
-    // One after the other: a loss is not covered up by the next.
+    // One job at a time: the service recovers from each loss on its own.
     for (let n = 0; n < 8; n++) {
       const { id, devices } = await newAudience();
       expect(await driver.ended(id)).toMatchObject({ status: 2, uniqueDevices: ROWS });
@@ -53,11 +53,11 @@ export function lostMessages(faults: FaultFixture): void {
     expect(orders.filter((order) => !log.includes(`FAULT_POINT=${order}\n`))).toEqual([]);
   });
 
-  /** Freezes the sink when it has read all of a job, removes that from the topic, and kills who had it in memory. */
+  /** The sink freezes once it has read all of a job. Removes the job's devices from the topic and kills the process that holds them. */
   async function loseDevices(id: number): Promise<void> {
     const { driver } = faults.service;
     await waitFor(() => isFrozen(faults.pipeline), { what: 'the sink to stop before its answer' });
-    // The rows too: otherwise they are delivered once more, and bring the devices again.
+    // Remove the rows, too: otherwise they are redelivered and yield the devices again.
     await removeRecords(driver.config, 'rows', 'devices');
     await faults.killPipeline();
     expect(await driver.jobs.findOne({ _id: id })).toMatchObject({ phase: 'listed' });

@@ -1,7 +1,7 @@
 /**
- * kill -9 of the pipeline before and after each write, produce and offset commit of every stage, one process after the other: each
- * takes up what the one before it left, and dies at the next point. One point per stage in a short round; FAULT_POINTS=all takes all
- * of them, FAULT_POINTS=sink:before-ack,… those.
+ * kill -9 of the pipeline before and after each write, produce and offset commit of every stage. Each process resumes what the last
+ * one left and dies at the next fault point. One point per stage in a short round; FAULT_POINTS=all takes all,
+ * FAULT_POINTS=sink:before-ack,… takes those.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
@@ -14,17 +14,17 @@ import type { Random } from '../support/random.ts';
 import { removeRecords } from '../support/remove-records.ts';
 import { unfinished, untilAllEnded } from '../support/settle.ts';
 
-/** Steps taken only with jobs that waited already when the process started. */
+/** Steps that a process takes only for jobs that were already waiting when it started. */
 const needsWaitingJobs = (point: FaultPoint) => /forget-lists|republish/.test(point);
 
 export function pipelineKilled(faults: FaultFixture, random: Random): void {
   const { api: _, ...stages } = faultPoints;
-  /** A message is given up, and a job is stopped, only after several failures: poisoned-job.ts, stopped-job.ts. */
+  /** Steps taken only after several failures; poisoned-job.ts and stopped-job.ts cover them. */
   const afterFailures = /give-up|-stop$|-drop$/;
   const reachable = Object.values(stages).map((of) => of.filter((point) => !afterFailures.test(point)));
   const points = pointsOf(reachable.flat(), () => reachable.map((of) => random.pick<FaultPoint>(of)));
 
-  /** Something of every kind, so that every point is reached; and small jobs of another partner. */
+  /** Jobs of every kind, so that every point is reached, and small jobs of another partner. */
   async function queueSome(point: FaultPoint): Promise<void> {
     const { lane } = faults;
     const neighbour = faults.service.lanes[1]!;
@@ -50,7 +50,7 @@ export function pipelineKilled(faults: FaultFixture, random: Random): void {
       type: 'restore',
       identifiers: lane.devices(lane.asked.length * 100, 500),
     });
-    // In no order with the others, so about devices that they do not have.
+    // Privacy jobs of all partners are unordered with the others, so this one uses other devices.
     await faults.service.driver.privacy('delete', null, ids(30));
     await lane.ask({ kind: 'delete', attributes: [lane.attributes[0]!, lane.attributes[1]!] });
     const cleared = await lane.ask({ kind: 'create', path: await lane.upload('audience', 20_000) });
@@ -67,7 +67,7 @@ export function pipelineKilled(faults: FaultFixture, random: Random): void {
     if (!needsWaitingJobs(point)) await queueSome(point);
   }
 
-  /** What was loaded is counted once for each job, whichever process died while counting. */
+  /** Usage counts every load once, even if the process that counted died. */
   const totalOf = (collection: string, filter: object) =>
     faults.service.driver.db
       .collection(collection)
@@ -98,12 +98,12 @@ export function pipelineKilled(faults: FaultFixture, random: Random): void {
         what: `a death at ${point}`,
         progress: driver.openJobs,
       });
-      // Offsets are committed up to half a second after a job's end, and a slow machine needs its time for that.
+      // Offset commits come up to half a second after a job's end, and later on a slow machine.
       await Promise.race([faults.pipeline.gone(), sleep(60_000)]);
       if (faults.pipeline.running) missed.push(point);
       await faults.killPipeline();
       deathsInRow++;
-      // If three processes in a row died with the same message in hand, its job would be given up for it.
+      // After three deaths in a row on the same message its job would count as poisoned, so every third process finishes the work.
       if (/^(split|validate):/.test(point) || deathsInRow === 2) {
         faults.pipeline.start();
         await untilAllEnded(driver);

@@ -1,6 +1,6 @@
 /**
- * A job that the service itself fails at, or dies of, ends with `internal_error`; those behind it go on, and nothing of it is stored.
- * One stage in a short round; FAULT_POINTS=all takes all that prepare a job.
+ * A poison message: a job that makes a stage fail or crash repeatedly ends with `internal_error`; nothing of it is stored, and the
+ * jobs behind it go on. One stage in a short round; FAULT_POINTS=all takes every stage that prepares a job.
  */
 import { expect, it } from 'vitest';
 import { asMembers, file, ids } from '../../support/rows.ts';
@@ -35,7 +35,7 @@ export function poisonedJob(faults: FaultFixture, random: Random): void {
   it(`three times the same failure at ${points.join(', ')}`, async () => {
     for (const point of points) {
       await faults.killPipeline();
-      // More often than it takes: where a slow machine loses its partition meanwhile, the count begins anew.
+      // More failures than needed: a slow machine may lose the partition in between, which restarts the count.
       const orders = Array.from({ length: 30 }, (_, before) => `${point}:${before + 1}:fail`);
       faults.pipeline.start({ FAULT_POINT: orders.join(',') });
       const { id } = await newAudience();
@@ -56,7 +56,7 @@ export function poisonedJob(faults: FaultFixture, random: Random): void {
     const isOpen = async () =>
       (await faults.service.driver.jobs.findOne({ _id: first.id }))?.phase !== 'ended';
     let deaths = 0;
-    // Armed until the message is given up: the next process dies of the same file.
+    // Armed until the message is given up: each next process crashes on the same file.
     while (await isOpen()) {
       faults.pipeline.start({ FAULT_POINT: 'split:before-send:1:kill' });
       await Promise.race([faults.pipeline.gone(), faults.service.driver.ended(first.id)]);

@@ -1,6 +1,6 @@
 /**
- * The primary of a replica set dies with jobs that no other member has, after another process has seen them: no number is built on
- * one that is lost. A number that is missing would be waited for by dispatch for ever.
+ * The primary of a replica set dies with jobs that no other member has replicated but another process has read: the next job must
+ * not take a number above a lost one, because dispatch would wait for the gap forever.
  */
 import { type Db, MongoClient } from 'mongodb';
 import { expect, it } from 'vitest';
@@ -25,7 +25,7 @@ export function primaryLost(on: () => OwnServers, random: Random): void {
     settingsOf: (part): Settings => (part === 'api' ? { FAULT_POINT: 'api:before-insert:1:stop' } : {}),
   });
 
-  /** What this member has, whether others have it or not. */
+  /** Waits for the member's local state, replicated or not. */
   async function untilHeldBy(host: string, jobs: number): Promise<void> {
     const client = new MongoClient(`mongodb://${host}/?directConnection=true`, { readConcernLevel: 'local' });
     const database = client.db(faults.service.driver.config.mongoDatabase);
@@ -39,7 +39,7 @@ export function primaryLost(on: () => OwnServers, random: Random): void {
     }
   }
 
-  /** The database, with a door before the insertion of jobs. */
+  /** The database with a gate before the insertion of jobs. */
   function withDoor(db: Db) {
     let open = () => {};
     const opened = new Promise<void>((resolve) => {
@@ -88,10 +88,10 @@ export function primaryLost(on: () => OwnServers, random: Random): void {
     const primary = await primaryOf(replicas);
     const others = replicas.members.filter((name) => name !== primary);
 
-    // Frozen before its write: a primary without the others steps down after some seconds.
+    // The writer freezes before its write, because a primary without the other members steps down after some seconds.
     call(writer!.url, { kind: 'import', path: 'nothing.csv', compressed: null, own: false }).catch(() => {});
     await waitFor(() => isFrozen(writer!), { what: 'the writer before its write' });
-    // Killed, not frozen: what the primary has sent to a frozen one is read from the socket when it wakes up.
+    // Killed, not frozen: a frozen member would read the primary's oplog from its socket when it wakes up.
     for (const name of others) replicas.signal(name, 'SIGKILL');
     writer!.signal('SIGCONT');
     await untilHeldBy(replicas.hostOf(primary), 1);
@@ -100,7 +100,7 @@ export function primaryLost(on: () => OwnServers, random: Random): void {
     await writer!.kill();
     replicas.signal(primary, 'SIGKILL');
 
-    // The two make a majority: each is up when it knows a primary, so they start side by side.
+    // The two form a majority; they start in parallel, because each is ready only once there is a primary.
     await replicas.revive(others);
     door.open();
     expect((await accepted).job._id).toBe(1);

@@ -1,4 +1,4 @@
-/** Clears, appends and deletions at random moments of a load, by two processes of each kind. FAULT_ROUNDS makes it more of them. */
+/** Clears, appends and deletions at random moments of a load, with two processes of each kind. FAULT_ROUNDS sets the rounds. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { it } from 'vitest';
 import type { FaultFixture } from '../support/fixture.ts';

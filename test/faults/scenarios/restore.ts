@@ -1,6 +1,6 @@
 /**
- * A copy of MongoDB or Kafka is put back, or an empty Kafka takes the place of the old one, with jobs that have ended, wait and are in
- * flight. What the database holds then ends exactly, once; nothing of a job that it does not know is merged; new jobs are exact.
+ * A copy of MongoDB or Kafka is restored, or an empty Kafka replaces the old one, with jobs that have ended, are waiting or are in
+ * flight. The jobs in the database then end once and exactly; nothing of jobs that it does not know is merged; new jobs are exact.
  */
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -33,7 +33,7 @@ interface Restored {
 
 const more = { HEADRACE_TEST_STALL_MS: '3000' };
 
-/** The pipeline is frozen in the middle of jobs, and more of them wait behind those. */
+/** Freezes the pipeline in the middle of jobs, with more jobs queued behind them. */
 async function freezeInFlight({ service }: FaultFixture, random: Random): Promise<void> {
   const { jobs } = service.driver;
   const load = service.load({ mostOpen: 1_000 });
@@ -52,12 +52,12 @@ async function killAll({ service }: FaultFixture): Promise<void> {
 
 async function startAll({ service }: FaultFixture): Promise<void> {
   const all = [...service.apis, ...service.pipelines];
-  for (const one of all) one.start();
+  for (const managed of all) managed.start();
   await Promise.all(all.map((one) => one.ready()));
 }
 
 async function runRestored({ service }: FaultFixture): Promise<Restored> {
-  // Processes that were killed are members of their groups for some seconds more.
+  // Killed processes would stay members of their groups until the session timeout.
   await expelAll(service.driver.config);
   const restored = async () => {
     const outcome = await runAdmin(['restored', '--json'], service.settings);
@@ -94,10 +94,10 @@ export function olderMongo(on: () => OwnServers, random: Random): void {
     expect(await newestJob(faults)).toBe(known);
     expect(await driver.jobs.countDocuments({ phase: 'ended' })).toBeGreaterThan(0);
     expect(await driver.jobs.countDocuments(unfinished)).toBeGreaterThan(0);
-    for (const one of [...apis, ...pipelines]) {
-      one.start();
-      await one.gone();
-      expect(readFileSync(one.log, 'utf8')).toMatch(/headrace admin restored/);
+    for (const managed of [...apis, ...pipelines]) {
+      managed.start();
+      await managed.gone();
+      expect(readFileSync(managed.log, 'utf8')).toMatch(/headrace admin restored/);
     }
     const restored = await runRestored(faults);
     const numbers = Array.from({ length: lost - known }, (_, i) => known + 1 + i);
@@ -116,7 +116,7 @@ export function olderMongo(on: () => OwnServers, random: Random): void {
       asked: [...lane.asked.slice(0, asked[i]), ...lane.asked.slice(after[i])],
     }));
     expect(await violationsOf(driver, [...kept, ...newLanes])).toEqual([]);
-    // Their numbers were given to partners, and are not given again; nothing of them is stored.
+    // Partners have seen these job numbers: they are not used again, and nothing of these jobs is stored.
     const ofLost = { $gt: known, $lte: lost };
     expect(await driver.jobs.countDocuments({ _id: ofLost, phase: 'withdrawn' })).toBe(lost - known);
     const manifests = driver.db.collection<ManifestDocument>(collections.manifests);
@@ -165,7 +165,7 @@ export function olderKafka(on: () => OwnServers, random: Random): void {
     await faults.expectExact();
   }
 
-  /** As brokers that have lost the end of a log and kept the offsets of its readers. */
+  /** The state of brokers that lost the end of a log but kept its consumers' offsets. */
   async function commitBeyondEnds(): Promise<void> {
     const { config } = faults.service.driver;
     await expelAll(config);

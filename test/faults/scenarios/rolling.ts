@@ -1,5 +1,5 @@
 /**
- * Rolling deployments: every process is told to stop and started again, one after the other, while partners ask and jobs run. And
+ * Rolling deployments: every process gets SIGTERM and is restarted, one after the other, while requests arrive and jobs run. And
  * pipelines that join and leave all the time. ROLLING_ROUNDS=10 takes longer.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,14 +14,14 @@ const rounds = Number(process.env.ROLLING_ROUNDS ?? 1);
 const limits = { timeout: 2_700_000 + rounds * 300_000 };
 
 export function rolling(faults: FaultFixture, random: Random): void {
-  /** As a deployment does it: the next is touched when the one before is ready. */
-  async function roll(some: readonly Managed[]): Promise<(number | null)[]> {
+  /** Like a rolling deployment: restarts the next process once the last one is ready. */
+  async function roll(processes: readonly Managed[]): Promise<(number | null)[]> {
     const codes: (number | null)[] = [];
-    for (const one of random.some(some, some.length)) {
+    for (const managed of random.some(processes, processes.length)) {
       await sleep(random.below(1_000));
-      codes.push(await one.stop());
-      one.start();
-      await one.ready();
+      codes.push(await managed.stop());
+      managed.start();
+      await managed.ready();
     }
     return codes;
   }
@@ -45,8 +45,8 @@ export function rolling(faults: FaultFixture, random: Random): void {
   it('pipelines join and leave every second while jobs run', limits, async () => {
     const load = faults.service.load();
     /**
-     * Told to stop, killed, or gone before it was ever ready. Who stops while the group waits for one that was killed may meet its
-     * deadline and leave with 1: nothing is lost by that, and nothing is asked of it here.
+     * Stopped, killed, or killed before it was ready. A process that stops while the group waits for a killed member may exceed its
+     * deadline and exit with 1; nothing is lost, so this exit code is not checked.
      */
     const visit = async (guest: Managed, n: number) => {
       guest.start();

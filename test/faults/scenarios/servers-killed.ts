@@ -1,6 +1,6 @@
 /**
- * The broker and mongod, killed with -9 and started again, or frozen and thawed, in the middle of jobs. A short round kills one of them
- * and freezes the other; FAULT_PAUSE_MS=40000 does both to both, and freezes for longer.
+ * The broker and mongod are killed (SIGKILL) and restarted, or frozen and thawed, while jobs run. A short round kills one of them
+ * and freezes the other; FAULT_PAUSE_MS=40000 does both to both, with longer freezes.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { it } from 'vitest';
@@ -9,7 +9,7 @@ import { setUpFaults } from '../support/fixture.ts';
 import type { Random } from '../support/random.ts';
 import type { OwnServers, ServerName } from '../support/servers.ts';
 
-/** Past the session timeout, so that the groups are rebalanced. */
+/** Longer than the session timeout, so that the groups rebalance. */
 const pauseMs = Number(process.env.FAULT_PAUSE_MS ?? 1.5 * Number(patient.HEADRACE_SESSION_TIMEOUT_MS));
 
 export function serversKilled(on: () => OwnServers, random: Random): void {

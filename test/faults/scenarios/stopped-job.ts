@@ -1,6 +1,6 @@
 /**
- * A decided job whose merge fails again and again is stopped, and with it the later jobs of its partner. Those of all others go on,
- * through restarts too. Dropped, it says exactly what is stored of it; retried when it can be merged, all of it is.
+ * A decided job whose merge fails repeatedly is stopped, and so are its partner's later jobs. Other partners' jobs go on, also
+ * after restarts. Once dropped, the job says exactly what is stored of it; once retried successfully, all of it is stored.
  */
 import { expect, it } from 'vitest';
 import { createJobInspection } from '../../../deploy/cli/admin/inspect-jobs.ts';
@@ -58,7 +58,7 @@ export function stoppedJob(faults: FaultFixture): void {
     faults.pipeline.start(env);
   }
 
-  /** The pipeline dies of it and is started again, as a supervisor does, until the job is stopped. */
+  /** Restarts the pipeline after each crash, like a supervisor, until the job is stopped. */
   async function restartUntilStopped(job: number, env: Record<string, string>): Promise<number> {
     const stopped = untilStopped(job).then(() => true);
     for (let deaths = 0; ; deaths++) {
@@ -68,7 +68,7 @@ export function stoppedJob(faults: FaultFixture): void {
     }
   }
 
-  /** The record says what is stored: slot by slot, and in numbers. Gives how many devices are. */
+  /** Expects the record to match what is stored, by slot and in numbers. Returns the number of stored devices. */
   async function expectRecord(job: JobDocument, space: string, key?: number): Promise<number> {
     const { merged, notMerged } = job.dropped!;
     expect([...merged, ...notMerged].sort((a, b) => a - b)).toEqual(Array.from({ length: 16 }, (_, i) => i));
@@ -152,7 +152,7 @@ export function stoppedJob(faults: FaultFixture): void {
     expect(ended).toMatchObject({ audienceDevices: stored, newDevices: stored });
     expect(await driver().filesOf(bad.id)).toMatchObject([{ status: 3, failure: { code: 'dropped' } }]);
     expect(await driver().ended(behind.id)).toMatchObject({ ...done, audienceDevices: stored + ROWS });
-    // The file is not loaded, so it is loaded when it is appended again.
+    // The dropped file counts as not loaded, so appending it again loads it.
     const again = await driver().append(two.partner, bad.id, bad.path);
     expect(await driver().ended(again)).toMatchObject({ ...done, newDevices: ROWS - stored });
     const everything = asMembers([...bad.devices, ...behind.devices]);
@@ -168,7 +168,7 @@ export function stoppedJob(faults: FaultFixture): void {
     expect(await driver().members(setNames.attribute(one.attribute))).toEqual(asMembers(later.devices));
   });
 
-  // Five starts. In short rounds, test/stages/sink-failures stands for it.
+  // Five starts, so it is not in short rounds; test/stages/sink-failures covers the case there.
   it.runIf(process.env.FAULT_POINTS === 'all')(
     'a load that its process dies of, again and again: stopped, too, and retried it is loaded',
     async () => {
@@ -177,7 +177,7 @@ export function stoppedJob(faults: FaultFixture): void {
       const bad = await one.load();
       const [behind, other] = [await one.load(bad.id), await two.import()];
       const fault = { FAULT_POINT: `sink:before-gather@${bad.id}:1+:kill` };
-      // One crash that could be anyone's, and three with the job in hand.
+      // One crash that several jobs could have caused, and three with this job alone.
       expect(await restartUntilStopped(bad.id, fault)).toBeGreaterThanOrEqual(4);
       expect(await driver().ended(other.id)).toMatchObject(done);
       expect((await find(bad.id)).internalReason).toMatch(/processes died while merging it/);

@@ -1,6 +1,7 @@
 /**
- * A process frozen in the middle of a write, past its session, and woken when another has done its work and more: whatever it still
- * tries to write changes nothing. FAULT_POINTS=all freezes at every point. (Processes that join and leave: rolling.ts.)
+ * A zombie: a process frozen in the middle of a write, past its session timeout, and woken after another has done its work and
+ * more. Whatever it still tries to write is fenced. FAULT_POINTS=all freezes at every fault point. (rolling.ts: processes that join
+ * and leave.)
  */
 import { expect, it, onTestFinished } from 'vitest';
 import { isFrozen, type Managed, manage } from '../../support/processes.ts';
@@ -48,7 +49,7 @@ export function zombie(faults: FaultFixture, random: Random): void {
     await lane.ask({ kind: 'delete', attributes: [lane.attributes[0]!] });
     const identifiers = lane.devices(lane.asked.length * 100, 1_000);
     await lane.ask({ kind: 'privacy', type: 'delete', identifiers });
-    // In no order with the others, so about devices that they do not have.
+    // Privacy jobs of all partners are unordered with the others, so this one uses other devices.
     await faults.service.driver.privacy('delete', null, ids(30));
     await lane.ask({ kind: 'append', audience: id!, path: await lane.upload('audience', 500) });
   }
@@ -67,13 +68,13 @@ export function zombie(faults: FaultFixture, random: Random): void {
     const heir = await start();
     if (how !== 'its session runs out') await expelAll(driver.config);
     await untilAllEnded(driver);
-    // What the zombie is about to write is deleted, cleared and restored before it wakes.
+    // What the zombie is about to write is deleted, cleared and restored before it wakes up.
     for (const { request, id } of [...lane.asked])
       if (request.kind === 'create') await lane.ask({ kind: 'clear', audience: id! });
       else if (request.kind === 'privacy') await lane.ask({ ...request, type: 'restore' });
     await lane.ask({ kind: 'delete', attributes: [...lane.attributes] });
     await untilAllEnded(driver);
-    // Again and again: each of its threads halts at the point once.
+    // SIGCONT repeatedly: each of its threads stops at the fault point once.
     const waking = setInterval(() => frozen.signal('SIGCONT'), 100);
     onTestFinished(() => clearInterval(waking));
     await queueSome();
@@ -81,7 +82,7 @@ export function zombie(faults: FaultFixture, random: Random): void {
     expect(heir.running).toBe(true);
     await heir.stop();
     await queueSome();
-    // Alone, the zombie has to do all of it; if it ended itself, as it may, another takes over.
+    // Now the zombie has to do all the work. If it has exited, which is allowed, another process takes over.
     if (!frozen.running) await start();
     await untilAllEnded(driver);
   });

@@ -1,4 +1,4 @@
-/** The brokers of a cluster: which of them lead the service's partitions, and whether all replicas have caught up. */
+/** The brokers of a cluster: which of them lead the service's partitions, and whether all replicas are in sync. */
 import type { PartitionMetadata } from 'kafkajs';
 import { brokerNames } from '../../../deploy/local/names.ts';
 import { createKafka } from '../../../pipeline/kafka/topics.ts';
@@ -9,7 +9,7 @@ import type { BrokerName } from './servers.ts';
 
 const log = createLogger({ logLevel: 'silent' }, 'brokers');
 
-/** Of the service's topics and of those that Kafka keeps for itself. */
+/** Partitions of the service's topics and of Kafka's internal topics. */
 async function partitionsOf(config: Config): Promise<PartitionMetadata[]> {
   const admin = createKafka(config, log, { requestTimeout: 5_000, retry: { retries: 1 } }).admin();
   await admin.connect();
@@ -25,7 +25,7 @@ async function partitionsOf(config: Config): Promise<PartitionMetadata[]> {
 
 const nameOf = (node: number): BrokerName => brokerNames[node - 1]!;
 
-/** The broker that leads most partitions. */
+/** The broker that leads the most partitions. */
 export async function busiestBroker(config: Config): Promise<BrokerName> {
   const led = new Map<number, number>();
   const partitions = await waitFor(() => partitionsOf(config), { what: 'the partitions', everyMs: 200 });
@@ -41,14 +41,14 @@ function untilAll(config: Config, what: string, holds: (partition: PartitionMeta
   return waitFor(all, { what, everyMs: 200 });
 }
 
-/** A majority stays, whichever broker is next: before it, no other may be lost. */
+/** Until then no other broker may fail: afterwards a majority stays, whichever it is. */
 export const untilInSync = (config: Config) =>
   untilAll(config, 'all replicas in sync', ({ isr, replicas }) => isr.length === replicas.length);
 
-/** The first replica of each partition leads it: the controller has elected the preferred leaders again. */
+/** The controller has elected the preferred leaders again: the first replica of each partition leads it. */
 export const untilPreferredLead = (config: Config) =>
   untilAll(config, 'preferred leaders', ({ leader, replicas }) => leader === replicas[0]);
 
-/** Nobody is led by this broker any more. */
+/** This broker leads no partition. */
 export const untilLeadsNothing = (config: Config, broker: BrokerName) =>
   untilAll(config, `other leaders than ${broker}`, ({ leader }) => nameOf(leader) !== broker);

@@ -1,10 +1,10 @@
-/** Copies of a server's data, as snapshots of its disk are: taken at any moment, and put back later, or nothing in their place. */
+/** Copies of a server's data, like disk snapshots: taken at any moment and restored later; or an empty disk instead. */
 import { cpSync, rmSync } from 'node:fs';
 import type { OwnServers, ServerName } from './servers.ts';
 
-/** A server has one at a time. */
+/** Each server has at most one copy at a time. */
 interface DataCopy {
-  /** The server begins again from here. What it has stored since is gone. */
+  /** Restarts the server on the copy and discards everything stored since. */
   putBack(): Promise<void>;
 }
 

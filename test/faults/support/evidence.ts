@@ -1,4 +1,4 @@
-/** What MongoDB and Kafka held when something went wrong, as files: to be read when the servers are gone. */
+/** Dumps MongoDB and Kafka to files after a failure, to be read when the servers are gone. */
 import { createWriteStream, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -43,7 +43,7 @@ async function offsets({ config }: Driver): Promise<object> {
   }
 }
 
-/** Gives the folder that it wrote to. */
+/** Returns the folder of the dump. */
 export async function keepEvidence(driver: Driver, directory: string): Promise<string> {
   const folder = join(directory, 'evidence');
   mkdirSync(folder, { recursive: true });

@@ -1,6 +1,6 @@
 /**
- * Takes a killed process's members out of its consumer groups, as the broker would by itself after the session timeout. Only so
- * that a test with many kills does not wait ten seconds for each; what the wait itself does is tested elsewhere.
+ * Removes a killed process's members from its consumer groups, as the broker does after the session timeout. Saves ten seconds per
+ * kill in tests with many kills; other tests cover the timeout itself.
  */
 import { createKafka, groupName } from '../../../pipeline/kafka/topics.ts';
 import { createLogger } from '../../../pipeline/runtime/log.ts';
@@ -18,7 +18,7 @@ interface Cluster {
 
 const log = createLogger({ logLevel: 'silent' }, 'expel');
 
-/** kafkajs lets nobody leave a group for somebody else; its inner parts do. */
+/** kafkajs has no public call to remove another member; its internals do. */
 function clusterOf(kafka: object): Cluster {
   const symbol = Object.getOwnPropertySymbols(kafka).find((one) =>
     one.description?.endsWith('createCluster'),

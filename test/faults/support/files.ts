@@ -1,8 +1,8 @@
-/** Files that partners upload during fault tests: mostly good, from a pool of devices so that jobs overlap, some of them bad. */
+/** Files that partners upload in fault tests: mostly valid, some invalid, from a pool of devices so that jobs overlap. */
 import { gzipSync } from 'node:zlib';
 import type { Random } from './random.ts';
 
-/** Devices of one lane. Lanes share none, so that what one of them does is no other's business. */
+/** Devices of one lane. Lanes share none, so they do not affect each other. */
 export const POOL = 20_000;
 
 export const deviceOf = (tag: string, n: number) =>
@@ -35,10 +35,10 @@ export function makeFile(
     const n = random.chance(0.1) ? random.below(POOL) : first + i * step;
     lines.push(`${device(n)},${values[(first + i) % values.length]}`);
   }
-  // At most one in forty is malformed: the file loads, and its rejected rows are kept.
+  // At most one row in forty is malformed: the file loads, and its rejected rows are kept.
   for (let i = 0; i < count / 80; i++)
     lines.push(random.chance(0.5) ? `nobody ${i},x` : `${'0'.repeat(8)}-0000-0000-0000-${'0'.repeat(12)},x`);
-  // Who asks for so many rows counts on them.
+  // Callers that ask for an exact number of rows rely on them.
   const flaw =
     typeof size !== 'number' && random.chance(0.08)
       ? random.pick(['invalid', 'columns', 'empty'] as const)

@@ -1,4 +1,4 @@
-/** The set-up that fault tests share: servers, the service on them, the watch over the order of ends, and how all of it ends. */
+/** The fixture of fault tests: servers, the service on them, the watch of the order of ends, and the teardown. */
 import { afterAll, beforeAll, expect } from 'vitest';
 import type { Managed } from '../../support/processes.ts';
 import { dropData } from '../../support/settings.ts';
@@ -15,25 +15,25 @@ import { type Limits, violationsOf } from './settle.ts';
 
 export interface FaultFixture {
   readonly service: FaultService;
-  /** Those of this test alone. */
+  /** This test's own servers. */
   readonly servers: OwnServers;
-  /** The first pipeline and the first lane, for tests that have one. */
+  /** The first pipeline and the first lane, if the test has any. */
   readonly pipeline: Managed;
   readonly lane: Lane;
-  /** Kills the pipeline; its groups need not wait until they miss it. */
+  /** Kills the pipeline and removes it from its groups without a wait for the session timeout. */
   killPipeline(): Promise<void>;
-  /** Waits until every job has ended; all that was asked for is as the oracle says, and no job ended before an earlier one. */
+  /** Waits until every job has ended and expects the oracle's state, with each partner's jobs ended in order. */
   expectExact(limits?: Limits): Promise<void>;
-  /** No process of ours ended by itself. */
+  /** Expects that no process exited on its own. */
   expectAllRunning(): void;
 }
 
 interface FixtureOptions extends Partial<ServiceOptions> {
-  /** Servers that the test may harm, from setUpServers; without, the service is on those that all tests share. */
+  /** Servers that the test may harm, from setUpServers. Default: the shared servers. */
   on?: () => OwnServers;
 }
 
-/** Servers for all tests of a file, which may harm them. `kinds`: only these are its own, the others are shared. */
+/** Servers that the tests of a file may harm. `kinds`: only these are their own, the others are shared. */
 export function setUpServers(
   own: OwnServersOptions = {},
   kinds?: NonNullable<OwnServersOptions['shared']>['own'],

@@ -1,6 +1,6 @@
 /**
- * One partner under load: uploads files, imports them, makes audiences, appends, clears, deletes, one request after the other and
- * without waiting for any job. What it asked for is written down, and told to the oracle when everything is over.
+ * One partner under load: uploads files, imports them, creates audiences, appends, clears and deletes, one request after the other
+ * without waiting for jobs. Records its requests and replays them to the oracle at the end.
  */
 import type { PartnerDocument } from '../../../schemas/partner-documents.ts';
 import type { Driver } from '../../support/driver.ts';
@@ -15,7 +15,7 @@ export type Request =
   | { kind: 'privacy'; type: 'delete' | 'restore'; identifiers: string[] }
   | { kind: 'clear'; audience: number };
 
-/** Queues a request for good: comes back when it was answered with success, with the id if the answer has one. */
+/** Queues a request durably: resolves once it has succeeded, with the id if the response has one. */
 export type Submit = (partner: PartnerDocument, request: Request) => Promise<number | null>;
 
 export interface Asked {
@@ -29,10 +29,10 @@ export interface Lane {
   readonly uploads: ReadonlyMap<string, Buffer>;
   readonly asked: readonly Asked[];
   readonly rows: number;
-  /** One random request, with what it needs uploaded before. */
+  /** Sends one random request, after uploading the files it needs. */
   step(size?: RowCount): Promise<Asked>;
   ask(request: Request): Promise<Asked>;
-  /** Some of the devices that are in its files. */
+  /** Some of the devices in its files. */
   devices(first: number, count: number): string[];
   upload(layout: 'attributes' | 'audience', size: RowCount, folder?: string): Promise<string>;
 }
@@ -64,13 +64,13 @@ export async function createLane(driver: Driver, submit: Submit, random: Random)
     gzip = random.chance(0.25),
   ) {
     const values = layout === 'audience' ? events : attributes.map(String);
-    const made = makeFile(random, { tag, values, size, gzip });
-    const path = folder + made.name;
-    // A name is never used again: what a waiting job finds does not depend on when it looks.
+    const generated = makeFile(random, { tag, values, size, gzip });
+    const path = folder + generated.name;
+    // A file name is never reused, so a job's input does not depend on when it reads it.
     if (uploads.has(path)) return path;
-    await driver.upload(partner, path, made.bytes);
-    uploads.set(path, made.bytes);
-    rows += made.rows;
+    await driver.upload(partner, path, generated.bytes);
+    uploads.set(path, generated.bytes);
+    rows += generated.rows;
     return path;
   }
 

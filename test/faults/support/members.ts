@@ -1,9 +1,9 @@
-/** The members of a replica set: who is primary, and how it is made to step down. */
+/** The members of a replica set: which is primary, and how to make it step down. */
 import { type Document, MongoClient } from 'mongodb';
 import { waitFor } from '../../support/wait-for.ts';
 import type { MemberName, OwnServers } from './servers.ts';
 
-/** The URL of the replica set, with its login, for one member alone. */
+/** The replica set's URL, with its login, for a direct connection to one member. */
 const urlOf = ({ addresses, hostOf }: OwnServers, name: MemberName) =>
   addresses.mongoUrl.replace(
     /(\/\/(?:[^@/]*@)?)[^/]*\/\?replicaSet=[^&]*/,
@@ -25,7 +25,7 @@ async function direct<T>(
   }
 }
 
-/** Throws what each member says, where none is primary. */
+/** Throws every member's answer if none is primary. */
 async function findPrimary(servers: OwnServers): Promise<MemberName> {
   const answers: string[] = [];
   for (const name of servers.members.filter(servers.runs)) {
@@ -36,18 +36,18 @@ async function findPrimary(servers: OwnServers): Promise<MemberName> {
   throw new Error(`no primary (${answers.join('; ')})`);
 }
 
-/** The one that there is, or the next one. */
+/** The current primary, or the next one after an election. */
 export const primaryOf = (servers: OwnServers): Promise<MemberName> =>
   waitFor(() => findPrimary(servers), { what: 'a primary' });
 
-/** Resolves when another member is primary; gives its name. */
+/** Resolves with the name of the new primary. */
 export async function stepDown(servers: OwnServers): Promise<MemberName> {
   const old = await primaryOf(servers);
   const order = { replSetStepDown: 20, secondaryCatchUpPeriodSecs: 5, force: true };
   const another = async () => {
     const now = await findPrimary(servers);
     if (now !== old) return now;
-    // Not asked yet; or elected again, because the others were too slow to stand while it might not.
+    // The first time, or after the old primary was re-elected because the others were too slow to stand for election.
     await direct(servers, old, (admin) => admin(order)).catch(() => {});
     return undefined;
   };

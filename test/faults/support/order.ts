@@ -1,13 +1,13 @@
-/** Watches the order of ends while everything runs: a job that has ended has no unfinished one of its partner before it. */
+/** Watches the order of ends while jobs run: no job ends before an earlier job of the same partner. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClientSession } from 'mongodb';
 import type { Driver } from '../../support/driver.ts';
 import { unfinished } from './settle.ts';
 
 export interface OrderWatch {
-  /** What was out of order so far. */
+  /** Violations so far. */
   seen(): readonly string[];
-  /** Ends the watch and tells what was out of order. */
+  /** Stops watching and returns the violations. */
   stop(): Promise<string[]>;
 }
 
@@ -22,7 +22,7 @@ export function watchOrder({ db, jobs }: Driver, everyMs = 150): OrderWatch {
         { session },
       )
       .toArray();
-    // Asked after the other: what is unfinished now was unfinished then. The session keeps it so when another member is primary now.
+    // Read last: a job that is unfinished now was unfinished before. Causal consistency keeps this true across a failover.
     const open = await jobs.find(unfinished, { session, projection: { partner: 1 } }).toArray();
     for (const { _id: partner, job } of last)
       for (const other of open)
@@ -32,7 +32,7 @@ export function watchOrder({ db, jobs }: Driver, everyMs = 150): OrderWatch {
 
   const watching = (async () => {
     while (!stopped) {
-      // MongoDB may be away: there is nothing to see then.
+      // While MongoDB is down there is nothing to see.
       await db.client.withSession({ causalConsistency: true }, look).catch(() => {});
       await sleep(everyMs);
     }

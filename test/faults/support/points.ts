@@ -6,16 +6,16 @@ export type FaultPoint =
   | (typeof faultPoints)[keyof typeof faultPoints][number]
   | (typeof webhookPoints)[number];
 
-/** FAULT_POINTS=all, or FAULT_POINTS=sink:before-ack,… those; else a few, for a short round. */
+/** FAULT_POINTS=all, or a list (FAULT_POINTS=sink:before-ack,…); by default a few, for a short round. */
 export function pointsOf(all: readonly FaultPoint[], few: () => FaultPoint[]): readonly FaultPoint[] {
   const wanted = process.env.FAULT_POINTS;
   if (wanted === 'all') return all;
   return wanted ? (wanted.split(',') as FaultPoint[]) : few();
 }
 
-/** A message that is sent once more may be of a job that has ended: so many are lost that one of them is missed. */
+/** A skipped message may be a redelivery of an ended job, which is no loss; skipping ten in a row loses at least one for good. */
 const lossOfDevices = Array.from({ length: 10 }, (_, n) => `validate:before-devices:${n + 1}:skip`);
 
-/** What arms a point, the first time that it is reached. A job is attempted again only after something of it was lost. */
+/** Arms a point for the first time that it is reached. A job starts another attempt only after it has lost messages. */
 export const orderAt = (point: FaultPoint, action: 'kill' | 'stop'): string =>
   [...(/-attempt$/.test(point) ? lossOfDevices : []), `${point}:1:${action}`].join(',');

@@ -1,15 +1,15 @@
-/** Chance that comes again: everything random in a fault test follows from one number, which is told. */
+/** A seeded random source: everything random in a fault test follows from one seed, which the test prints. */
 export interface Random {
   readonly seed: number;
-  /** From 0 up to, without, 1. */
+  /** In [0, 1). */
   next(): number;
-  /** From 0 up to, without, the bound. */
+  /** An integer in [0, bound). */
   below(bound: number): number;
   chance(share: number): boolean;
   pick<T>(from: readonly T[]): T;
-  /** So many different ones, or all there are. */
+  /** `count` distinct elements, or all if there are fewer. */
   some<T>(from: readonly T[], count: number): T[];
-  /** Another source, whose numbers do not depend on how many this one has given since. */
+  /** An independent source: its numbers do not depend on later draws from this one. */
   fork(): Random;
 }
 
@@ -40,7 +40,7 @@ export function createRandom(seed: number): Random {
   };
 }
 
-/** The seed of a short round: given by HEADRACE_TEST_SEED, or any; printed with what to run to see the same again. */
+/** The seed of a short round: HEADRACE_TEST_SEED or a random one, printed with the command that repeats the round. */
 export function roundSeed(name: string): Random {
   const seed = Number(process.env.HEADRACE_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
   console.info(`${name}: HEADRACE_TEST_SEED=${seed} npm test -- test/faults/${name} repeats this round`);

@@ -1,4 +1,4 @@
-/** Removes everything from topics, as retention would. */
+/** Deletes all records of topics, as retention would. */
 import { createKafka, topicName } from '../../../pipeline/kafka/topics.ts';
 import { createLogger } from '../../../pipeline/runtime/log.ts';
 import type { Config } from '../../../schemas/config.ts';

@@ -1,4 +1,4 @@
-/** Kafka, mongod and S3 that a test may kill, freeze and start again: in a folder of their own, gone with the test however it ends. */
+/** Kafka, mongod and S3 that a test may kill, freeze and restart: in their own folder, removed however the test ends. */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { addressesAsEnvironment, type ServerAddresses } from '../../../deploy/local/addresses.ts';
@@ -30,26 +30,26 @@ export interface OwnServers {
   readonly folder: StateFolder;
   readonly brokers: readonly BrokerName[];
   readonly members: readonly MemberName[];
-  /** Goes with the servers. */
+  /** Removed with the servers. */
   readonly logs: string;
-  /** Where a member is found. */
+  /** Host and port of a member. */
   hostOf(server: ServerName): string;
   signal(server: ServerName, name: NodeJS.Signals): void;
   runs(server: ServerName): boolean;
-  /** Resolves when one that was killed is really gone. */
+  /** Resolves once a killed server is gone. */
   gone(server: ServerName): Promise<void>;
-  /** Resolves when one that got a SIGSTOP does nothing any more: its threads stop one after the other. */
+  /** Resolves once a server that got SIGSTOP is fully stopped: its threads stop one after the other. */
   frozen(server: ServerName): Promise<void>;
-  /** Starts what does not run, on its old ports and data, and waits until it answers: these, or all of them. */
+  /** Restarts servers that are down, on their old ports and data, and waits until they respond: those named, or all. */
   revive(only?: readonly ServerName[]): Promise<void>;
-  /** Between a broker and everybody else but the controllers; only of servers that were started with `canBeCut`. */
+  /** The proxy between a broker and everyone but the controllers; only with `canBeCut`. */
   proxyOf(broker: BrokerName): TcpProxy;
   close(): Promise<void>;
 }
 
 export interface OwnServersOptions extends Partial<Cluster> {
   directory?: string;
-  /** Those of somebody else, beside those of the kinds that are our own. */
+  /** Other servers to use for every kind that is not in `own`. */
   shared?: { addresses: ServerAddresses; own: readonly ServerKind[] };
   /** With a proxy before each broker. */
   canBeCut?: boolean;
@@ -57,7 +57,7 @@ export interface OwnServersOptions extends Partial<Cluster> {
   secure?: boolean;
 }
 
-/** What the environment names is not started. */
+/** Servers named in the environment are not started. */
 function environmentOf(shared: OwnServersOptions['shared']) {
   if (!shared) return cleanEnvironment();
   const prefixes = { kafka: 'HEADRACE_KAFKA_', mongod: 'HEADRACE_MONGO_', s3: 'HEADRACE_S3_' };
@@ -133,8 +133,8 @@ export async function startOwnServers({
         await waitFor(() => threads().every(isStopped), { what: `${server} frozen`, everyMs: 5 });
       },
       async revive(only) {
-        // Who was killed keeps the port until it is really gone.
-        for (const one of only ?? [...killed]) if (killed.delete(one)) await gone(one);
+        // A killed server holds its port until it is gone.
+        for (const name of only ?? [...killed]) if (killed.delete(name)) await gone(name);
         const again = await waitFor(() => start(only), {
           what: 'the servers',
           everyMs: 1_000,

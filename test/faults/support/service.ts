@@ -1,4 +1,4 @@
-/** The service under load for fault tests: some processes of each part, some partners, and what they ask for. */
+/** The service under load for fault tests: some processes of each part, some partners, and their requests. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServerAddresses } from '../../../deploy/local/addresses.ts';
 import { ensureIndexes } from '../../../pipeline/stores/indexes.ts';
@@ -19,26 +19,26 @@ export interface FaultService {
   readonly pipelines: readonly Managed[];
   readonly lanes: readonly Lane[];
   readonly counts: RestCounts;
-  /** Every lane asks for one thing after the other, until told to stop. */
+  /** Every lane sends one request after the other until stopped. */
   load(options?: LoadOptions): Load;
-  /** Jobs under way. */
+  /** The number of unfinished jobs. */
   unfinished(): Promise<number>;
-  /** Waits until so many more requests were answered. */
+  /** Waits until this many more requests have been answered. */
   answered(more: number): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface Load {
-  /** True once a lane has given up: what it met is thrown by `stop`. */
+  /** True once a lane has failed; `stop` throws its error. */
   failed(): boolean;
   stop(): Promise<void>;
 }
 
 interface LoadOptions {
   size?: RowCount;
-  /** Between two requests of a lane. */
+  /** Pause between two requests of a lane. */
   pauseMs?: number;
-  /** Jobs that may be unfinished before the lanes wait. */
+  /** Lanes wait while more jobs than this are unfinished. */
   mostOpen?: number;
 }
 
@@ -46,20 +46,20 @@ export interface ServiceOptions {
   logs: string;
   random: Random;
   more?: Settings;
-  /** For the processes alone, not for what the test itself does. */
+  /** For the processes only, not for the test's own driver. */
   processesOnly?: Settings;
-  /** For each process its own: the first, the second of its part. */
+  /** Settings of each process: n counts the processes of a part. */
   settingsOf?(part: Part, n: number): Settings;
   /** The command of another checkout, which all processes run at first. */
   program?: readonly string[];
   apis?: number;
   pipelines?: number;
   lanes?: number;
-  /** How long a request may be refused before that is called a failure. */
+  /** A request fails the test if it is refused for longer than this. */
   patienceMs?: number;
 }
 
-/** Small batches: a small file has many of them. One thread: a pipeline that is started again and again takes half as long. */
+/** Small batches, so that a small file has many. One thread, so that a pipeline that restarts often starts twice as fast. */
 export const faultSettings = (addresses: ServerAddresses, more: Settings = {}): Settings =>
   uniqueSettings(addresses, {
     HEADRACE_TEST_BATCH_BYTES: '20000',
@@ -87,14 +87,14 @@ export async function startFaultService(
   const settings = faultSettings(addresses, more);
   const driver = await connectDriver(settings);
   await ensureIndexes(driver.db);
-  const some = (part: Part, count: number) =>
+  const start = (part: Part, count: number) =>
     Promise.all(
       Array.from({ length: count }, (_, n) =>
         manage(part, { ...settings, ...processesOnly, ...settingsOf(part, n) }, { logs }),
       ),
     );
-  const apis = await some('api', apiCount);
-  const pipelines = await some('pipeline', pipelineCount);
+  const apis = await start('api', apiCount);
+  const pipelines = await start('pipeline', pipelineCount);
   const counts: RestCounts = { requests: 0, unanswered: 0, repeated: 0 };
   const submit =
     apiCount > 0
@@ -103,11 +103,11 @@ export async function startFaultService(
   const lanes: Lane[] = [];
   for (let i = 0; i < laneCount; i++) lanes.push(await createLane(driver, submit, random.fork()));
   const all = [...apis, ...pipelines];
-  for (const one of all) one.start({}, program);
+  for (const managed of all) managed.start({}, program);
   await Promise.all(all.map((one) => one.ready()));
   const asked = () => lanes.reduce((sum, lane) => sum + lane.asked.length, 0);
 
-  /** Not to be trusted while MongoDB is away; then nothing new is accepted anyway. */
+  /** Unreliable while MongoDB is down, but then no job is accepted either. */
   const openJobs = () => driver.jobs.countDocuments(unfinished).catch(() => 0);
 
   return {
@@ -145,7 +145,7 @@ export async function startFaultService(
       while (asked() < until) await sleep(20);
     },
     async close() {
-      for (const one of all) one.signal('SIGCONT');
+      for (const managed of all) managed.signal('SIGCONT');
       await Promise.all(all.map((one) => one.kill()));
       await driver.close();
     },

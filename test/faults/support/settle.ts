@@ -1,4 +1,4 @@
-/** The invariant of every fault test: once all runs again, everything that was asked for has ended, exactly as the oracle says. */
+/** The invariant of every fault test: once everything runs again, every requested job ends, exactly as the oracle says. */
 import type { Filter } from 'mongodb';
 import { groupBy } from '../../../pipeline/runtime/collections.ts';
 import { createDeviceSets } from '../../../pipeline/sets/device-sets.ts';
@@ -13,7 +13,7 @@ import { waitFor } from '../../support/wait-for.ts';
 import { keepEvidence } from './evidence.ts';
 import type { Lane } from './lane.ts';
 
-/** What was promised and not kept, in words. Empty: the invariant holds. */
+/** Descriptions of violated guarantees. Empty: the invariant holds. */
 export type Violations = string[];
 
 const MAX_SOUGHT = 100;
@@ -28,7 +28,7 @@ export async function untilAllEnded(driver: Driver): Promise<void> {
   });
 }
 
-/** Which job each request became. A request that became none or two is a violation. */
+/** The job of each request. A request with no job, or with two, is a violation. */
 async function jobsOf(driver: Driver, lane: Lane, violations: Violations): Promise<(JobDocument | null)[]> {
   const found = await driver.jobs
     .find({ partner: lane.partner._id, phase: 'ended' })
@@ -49,19 +49,22 @@ async function jobsOf(driver: Driver, lane: Lane, violations: Violations): Promi
   });
 }
 
-/** Loads that a later clear may have caught: either they ended before it, or they say that they were cancelled. */
+/** Whether a later clear cancelled the load. If not, the load ended before the clear. */
 function cancelledByClear(lane: Lane, at: number, job: JobDocument): boolean {
   const later = lane.asked.slice(at + 1);
   const cleared = later.some(({ request }) => request.kind === 'clear' && request.audience === job.audience);
   return cleared && (job.errors?.some(({ code }) => code === 'cancelled') ?? false);
 }
 
-/** How much a request finds in audiences that are cleared behind it. */
+/** What a privacy request finds in audiences that are cleared after it depends on timing. */
 const isFoundByChance = ({ asked }: Lane, at: number): boolean =>
   asked[at]!.request.kind === 'privacy' &&
   asked.slice(at + 1).some(({ request }) => request.kind === 'clear');
 
-/** No other lane has the devices. What a merge wrote that died is swept hours later: here it is swept now. */
+/**
+ * Suppressed devices that are still stored. Sweeps the pages of crashed merges now, which the service does hours later. No other
+ * lane has these devices.
+ */
 async function findSuppressed(driver: Driver, lane: Lane, oracle: Oracle): Promise<Violations> {
   const suppressed = [...oracle.suppressed(lane.partner._id)];
   if (suppressed.length === 0) return [];
@@ -127,7 +130,7 @@ const canonical = (value: unknown): string =>
 const short = (text: string | undefined) =>
   text === undefined || text.length < 1_000 ? text : `${text.slice(0, 1_000)}… (${text.length} characters)`;
 
-/** Numbers of jobs and of ends without gaps, a partner's ends in their order, no secret kept, nothing of the dead left lying. */
+/** Job numbers and end numbers have no gaps, a partner's jobs end in order, and no job keeps credentials. */
 async function compareWhole(driver: Driver, violations: Violations, inOrder: boolean): Promise<void> {
   const jobs = await driver.jobs.find().sort({ _id: 1 }).toArray();
   const gap = jobs.findIndex(({ _id }, i) => _id !== i + 1);
@@ -146,7 +149,7 @@ async function compareWhole(driver: Driver, violations: Violations, inOrder: boo
     }
 }
 
-/** What a process that died could not clear away: the dispatcher sweeps it, every half minute and when it starts. */
+/** Waits for the sweep of what crashed processes left: the dispatcher sweeps every half minute and when it starts. */
 async function untilSwept(driver: Driver, violations: Violations): Promise<void> {
   const ends = async () => {
     const left: string[] = [];
@@ -174,7 +177,7 @@ async function untilSwept(driver: Driver, violations: Violations): Promise<void>
 }
 
 export interface Limits {
-  /** Whether the times of the ends say anything. */
+  /** Whether timestamps of ends are meaningful. */
   endsInOrder?: boolean;
   /** Whether to wait for the sweep. */
   swept?: boolean;
@@ -202,7 +205,7 @@ export async function violationsOf(
   return violations;
 }
 
-/** FAULT_EVIDENCE=folder keeps what the databases held when something was wrong. */
+/** FAULT_EVIDENCE=folder keeps a dump of the databases after a failure. */
 async function keep(driver: Driver): Promise<void> {
   if (process.env.FAULT_EVIDENCE) await keepEvidence(driver, process.env.FAULT_EVIDENCE);
 }

@@ -1,6 +1,5 @@
-// Loaded before the program, in each of its threads (NODE_OPTIONS=--import …): its wall clock differs by CLOCK_SHIFT_MS from the
-// machine's, and is on the other side of it while the file CLOCK_JUMP_FILE is there. Timers and performance.now(), which no
-// setting of a clock changes, stay as they are.
+// Preloaded into every thread (NODE_OPTIONS=--import …): shifts the wall clock by CLOCK_SHIFT_MS, and by the opposite amount while
+// the file CLOCK_JUMP_FILE exists. Timers and performance.now() are monotonic and stay unchanged.
 import { existsSync } from 'node:fs';
 
 const RealDate = Date;

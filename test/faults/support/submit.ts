@@ -1,4 +1,4 @@
-/** Two ways to queue a request: past the API, for tests of the pipeline, and through it, again and again until it is answered. */
+/** Two ways to queue a request: directly, for tests of the pipeline; and through the API, repeated until it is answered. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sealCredentials, serviceCredentials } from '../../../pipeline/sources/credentials.ts';
@@ -7,7 +7,7 @@ import type { Driver } from '../../support/driver.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import type { Request, Submit } from './lane.ts';
 
-/** The shared bucket, named as a partner would name its own: with its address and credentials. */
+/** The shared bucket, addressed as a partner's own bucket: with endpoint and credentials. */
 const ownPath = (driver: Driver, partner: PartnerDocument, path: string) =>
   `s3://${driver.config.s3Bucket}/${partner.prefix}${path}`;
 
@@ -32,7 +32,7 @@ export function submitByDriver(driver: Driver): Submit {
 
 export interface RestCounts {
   requests: number;
-  /** Attempts that were answered with 503, or not at all. */
+  /** Attempts that got 503 or no response. */
   unanswered: number;
   repeated: number;
 }
@@ -67,7 +67,7 @@ function callOf(driver: Driver, partner: PartnerDocument, request: Request) {
   };
 }
 
-/** Answers that say "later": nothing is queued, and the same key may be sent again. */
+/** Responses that mean "later": nothing was queued, and the same key may be sent again. */
 const LATER = [429, 503];
 const PAUSE_MS = 150;
 
@@ -87,7 +87,7 @@ async function attempt(
   return { status: response.status, text: await response.text() };
 }
 
-/** One request to one process, once. */
+/** Sends one request to one process, once. */
 export async function createCaller(driver: Driver, partner: PartnerDocument) {
   const { key } = await driver.stores.apiKeys.create(driver.config.secret, partner._id);
   return (url: string, request: Request, idempotencyKey?: string): Promise<Reply> => {

@@ -1,4 +1,4 @@
-/** A TCP proxy before a server, which can be cut: connections end at once, and new ones are refused until it is joined again. */
+/** A TCP proxy before a server that can be cut: open connections close at once, and new ones are refused until it is joined again. */
 import { connect, createServer, type Socket } from 'node:net';
 import { anyFreePort } from '../../../deploy/local/ports.ts';
 
@@ -9,7 +9,7 @@ export interface TcpProxy {
   close(): Promise<void>;
 }
 
-/** The target is asked for at each connection: it may not be known yet when the proxy starts. */
+/** The target is resolved for each connection, because it may not be known yet when the proxy starts. */
 export async function startTcpProxy(target: () => number): Promise<TcpProxy> {
   const open = new Set<Socket>();
   let isCut = false;
@@ -26,7 +26,7 @@ export async function startTcpProxy(target: () => number): Promise<TcpProxy> {
     const outgoing = connect({ port: target(), host: '127.0.0.1', noDelay: true });
     keep(incoming, () => outgoing);
     keep(outgoing, () => incoming);
-    // As if there were no proxy: a dead server refuses. To kafkajs an orderly end is no reason to try the next broker.
+    // Reset, like a dead server without a proxy: after an orderly close kafkajs does not try the next broker.
     outgoing.on('error', () => incoming.resetAndDestroy());
     incoming.pipe(outgoing);
     outgoing.pipe(incoming);

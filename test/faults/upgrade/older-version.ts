@@ -1,4 +1,4 @@
-/** An older version of the service in a folder of its own, ready to run. */
+/** An older version of the service, checked out in its own folder and ready to run. */
 import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ const lockOf = (folder: string) => readFileSync(join(folder, 'package-lock.json'
 
 export interface OlderVersion {
   commit: string;
-  /** Its `headrace` command. */
+  /** Path of its `headrace` command. */
   program: string;
   remove(): void;
 }

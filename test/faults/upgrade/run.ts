@@ -1,6 +1,6 @@
 /**
- * npm run test:upgrade -- --from <commit>: an older version of the service under load is replaced by this one, process by process, and
- * some of them go back to the older one in between. Both versions are at work at the same time. The end is compared with the oracle.
+ * npm run test:upgrade -- --from <commit>: replaces an older version of the service under load by this one, process by process, and
+ * rolls some of them back in between, so both versions run side by side. The end state is compared with the oracle.
  */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ interface Options {
   seed: number;
 }
 
-/** Requests that are answered, and jobs that end, before the next process is replaced. */
+/** Requests answered and jobs ended before the next process is replaced. */
 const REQUESTS = 10;
 const JOBS = 5;
 
@@ -40,12 +40,12 @@ async function replaceAll(
 ): Promise<Violations> {
   const violations: Violations = [];
   const all = [...service.apis, ...service.pipelines];
-  async function replace(one: Managed, by: 'older' | 'newer'): Promise<void> {
-    const code = await one.stop();
-    if (code !== 0) violations.push(`a process of the ${one.part} stopped with ${code}: ${one.log}`);
-    one.start({}, by === 'older' ? [older.program] : undefined);
-    await one.ready();
-    tell(`${one.part} ${all.indexOf(one)}: ${by}; ${await service.unfinished()} jobs open`);
+  async function replace(managed: Managed, by: 'older' | 'newer'): Promise<void> {
+    const code = await managed.stop();
+    if (code !== 0) violations.push(`a process of the ${managed.part} stopped with ${code}: ${managed.log}`);
+    managed.start({}, by === 'older' ? [older.program] : undefined);
+    await managed.ready();
+    tell(`${managed.part} ${all.indexOf(managed)}: ${by}; ${await service.unfinished()} jobs open`);
     await goOn(service);
     for (const { running, part, log } of all)
       if (!running) violations.push(`a process of the ${part} ended by itself: ${log}`);
@@ -54,10 +54,10 @@ async function replaceAll(
   const [pipeline, otherPipeline] = service.pipelines as [Managed, Managed];
   const load = service.load({ size: 'mixed', pauseMs: 100, mostOpen: 40 });
   await goOn(service);
-  for (const one of [pipeline, api]) await replace(one, 'newer');
-  // Now the older ones take over what newer ones have begun.
-  for (const one of [pipeline, api]) await replace(one, 'older');
-  for (const one of [api, pipeline, otherApi, otherPipeline]) await replace(one, 'newer');
+  for (const managed of [pipeline, api]) await replace(managed, 'newer');
+  // Roll back: the older version takes over what the newer one has begun.
+  for (const managed of [pipeline, api]) await replace(managed, 'older');
+  for (const managed of [api, pipeline, otherApi, otherPipeline]) await replace(managed, 'newer');
   await load.stop();
   return violations;
 }

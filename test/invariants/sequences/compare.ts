@@ -1,4 +1,4 @@
-/** The service's state in the oracle's words. */
+/** The service's state in the form of the oracle's. */
 
 import { blankRows } from '../../../pipeline/formats/find-identifiers.ts';
 import { createAttributeDeviceStore } from '../../../pipeline/stores/attribute-devices.ts';
@@ -20,7 +20,7 @@ export interface Picture {
   files: Record<number, ExpectedFile[]>;
   audiences: Record<number, ExpectedAudience>;
   sets: Record<string, string[]>;
-  /** Devices by attribute, of those that have any. */
+  /** Devices by attribute, without empty attributes. */
   attributes: Record<number, number>;
 }
 
@@ -34,7 +34,10 @@ const only = ({ code, file, line, count }: ExpectedError): ExpectedError => ({
   ...(count === undefined ? {} : { count }),
 });
 
-/** Rows of devices that were deleted once are blank or not: it depends on when they were read. That none is left where none may be is looked at apart. */
+/**
+ * Rejected rows of a device that was ever deleted may be blank, depending on when they were read, so both sides blank them. A
+ * separate check finds rows that should be blank.
+ */
 const withoutErased = <Row extends { raw: string }>(oracle: Oracle, rows: Row[]): Row[] =>
   blankRows(rows, oracle.wasSuppressed) ?? rows;
 
@@ -120,7 +123,7 @@ async function rejectsOf(driver: Driver, jobs: number[]): Promise<Map<string, Re
   return rejects;
 }
 
-/** Every set that holds anything, of the attributes and the present generations. */
+/** Every non-empty set of the attributes and of the audiences' current generations. */
 async function setsOf(driver: Driver, oracle: Oracle): Promise<Record<string, string[]>> {
   const sets: Record<string, string[]> = {};
   const names = [

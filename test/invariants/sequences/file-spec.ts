@@ -1,4 +1,4 @@
-/** Files as partners send them, described so that they can be generated, shrunk, and written with real identifiers and keys. */
+/** Specifications of partners' files, which can be generated, shrunk, and written with real identifiers and keys. */
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 
@@ -17,7 +17,7 @@ export const events = [
   '$a.b',
   'e'.repeat(256),
 ];
-/** 36 characters or not, none of them an identifier. */
+/** Some have 36 characters, none is an identifier. */
 const badIdentifiers = ['', 'nobody', '0000000000-000-0000-0000-000000000000', '\u{1f4f1}', '-'.repeat(36)];
 const ZEROS = '00000000-0000-0000-0000-000000000000';
 export const DEVICES = 1_500;
@@ -34,16 +34,16 @@ export interface FileSpec {
   lastNewline: boolean;
   quoteAll: boolean;
   upperCase: boolean;
-  /** Plain rows: devices `first`, `first + 1`, … */
+  /** Valid rows: devices `first`, `first + 1`, … */
   first: number;
   rows: number;
-  /** Places of the keys or events among those there are; each row has one, or all of them where a layout takes several. */
+  /** Indexes into the keys or events; each row has one of them, or all in layouts that allow several. */
   picks: number[];
   severalKeys: boolean;
-  /** More than 0: as many event values as this. */
+  /** If above 0, the number of event values. */
   manyEvents: number;
   odd: Odd[];
-  /** How many rows are malformed: as many as `odd` says, exactly the share allowed, one too many. */
+  /** Malformed rows: as many as `odd` contains, exactly the allowed share, or one more. */
   invalid: 'as it comes' | 'at the limit' | 'over the limit';
   flaw: 'none' | 'columns' | 'binary' | 'nul' | 'half a character' | 'long line' | 'empty' | 'header only';
   packing: 'as named' | 'plain' | 'gzip' | 'members' | 'truncated';
@@ -98,9 +98,9 @@ export const fileSpec: fc.Arbitrary<Omit<FileSpec, 'layout'>> = fc.record({
   ),
 });
 
-/** What a file's places stand for. */
+/** The values that a specification's indexes stand for. */
 interface FileContext {
-  /** 8 hex digits that no other sequence has. */
+  /** 8 hex digits, unique per sequence. */
   tag: string;
   keys: string[];
   unknownKey: string;
@@ -120,7 +120,7 @@ export function writeFile(spec: FileSpec, around: FileContext): Buffer {
       [text.subarray(0, half), Buffer.alloc(0), text.subarray(half)].map((part) => gzipSync(part)),
     );
   const packed = gzipSync(text);
-  // Only where nothing else fails the file: in a long one, what comes first would be found first.
+  // Only if nothing else fails the file: in a long file, the earlier failure would win.
   return spec.packing === 'truncated' && spec.flaw === 'none'
     ? packed.subarray(0, packed.length - 9)
     : packed;
@@ -136,7 +136,7 @@ function textOf(spec: FileSpec, { tag, keys, unknownKey }: FileContext): Buffer[
   const cased = (id: string) => (spec.upperCase ? id.toUpperCase() : id);
   const line = (...fields: string[]) => fields.map(quote).join(delimiter) + end;
 
-  // What fails a file by its bytes must be the only thing that does, so that it is plain what comes first.
+  // A flaw in the bytes must be the file's only flaw, so that the expected failure is unambiguous.
   const byBytes = ['binary', 'nul', 'half a character'].includes(spec.flaw) || spec.packing === 'truncated';
   const values = layout === 'audience' ? events : keys.length > 0 ? keys : [unknownKey];
   const pick = (n: number) => values[spec.picks[n % spec.picks.length]! % values.length]!;

@@ -1,4 +1,4 @@
-/** Runs a sequence on the service and the oracle side by side. */
+/** Runs a sequence on the service and on the oracle. */
 import { randomBytes } from 'node:crypto';
 import { EVERYONE } from '../../../schemas/job-documents.ts';
 import type { PartnerDocument } from '../../../schemas/partner-documents.ts';
@@ -14,14 +14,14 @@ export interface Run {
   jobs: number[];
 }
 
-/** Runs the sequence to its end, with partners of its own; `check` is called after each round. */
+/** Runs the sequence with its own partners and calls `check` after each round. */
 export async function runSequence(
   driver: Driver,
   rounds: Round[],
   check: (run: Run) => Promise<void>,
 ): Promise<Run> {
   const oracle = createOracle();
-  // Partners have devices in common where all jobs have one order: otherwise, what a load matches depends on when another's import ends.
+  // Partners share devices only if all jobs have one order: otherwise a load's matches depend on when another import ends.
   const newTag = () => randomBytes(4).toString('hex');
   const [first, second] = [newTag(), newTag()];
   const tags = [first, driver.config.order === 'service' ? first : second] as const;
@@ -31,10 +31,10 @@ export async function runSequence(
   const audiences = [[], []] as [number[], number[]];
   const jobs: number[] = [];
   /** Loads of this round by audience. */
-  let underWay = new Map<number, number[]>();
+  let inFlight = new Map<number, number[]>();
   let requests: number[] = [];
   const load = (id: number, audience: number) => {
-    underWay.set(audience, [...(underWay.get(audience) ?? []), id]);
+    inFlight.set(audience, [...(inFlight.get(audience) ?? []), id]);
     jobs.push(id);
   };
 
@@ -58,64 +58,64 @@ export async function runSequence(
 
   async function clear(index: 0 | 1, audience: number): Promise<void> {
     await driver.clear(partners[index], audience);
-    // How much a request finds in an audience that is being cleared is chance, too.
-    oracle.clear(audience, [...(underWay.get(audience) ?? []), ...requests]);
+    // What a privacy request finds in an audience that is being cleared depends on timing, too.
+    oracle.clear(audience, [...(inFlight.get(audience) ?? []), ...requests]);
   }
 
-  async function queue(one: Round['jobs'][number]): Promise<void> {
-    const owner = partners[one.partner];
-    const own = audiences[one.partner];
-    if (one.kind === 'attribute') return addAttribute(one.partner);
-    if (one.kind === 'clear') {
-      if (own.length > 0) await clear(one.partner, own[one.audience % own.length]!);
+  async function queue(job: Round['jobs'][number]): Promise<void> {
+    const owner = partners[job.partner];
+    const own = audiences[job.partner];
+    if (job.kind === 'attribute') return addAttribute(job.partner);
+    if (job.kind === 'clear') {
+      if (own.length > 0) await clear(job.partner, own[job.audience % own.length]!);
       return;
     }
-    if (one.kind === 'privacy') {
-      const count = Math.min(one.count, DEVICES);
-      const wanted = Array.from({ length: count }, (_, n) => device(tags[one.partner], one.first + n));
-      const id = await driver.privacy(one.type, one.forAll ? null : owner, wanted);
-      oracle.privacy(id, one.type, one.forAll ? EVERYONE : owner._id, wanted);
+    if (job.kind === 'privacy') {
+      const count = Math.min(job.count, DEVICES);
+      const wanted = Array.from({ length: count }, (_, n) => device(tags[job.partner], job.first + n));
+      const id = await driver.privacy(job.type, job.forAll ? null : owner, wanted);
+      oracle.privacy(id, job.type, job.forAll ? EVERYONE : owner._id, wanted);
       requests.push(id);
       jobs.push(id);
       return;
     }
-    if (one.kind === 'delete') {
+    if (job.kind === 'delete') {
       const of = [
-        ...new Set(one.attributes.map((n) => attributes[one.partner][n % attributes[one.partner].length]!)),
+        ...new Set(job.attributes.map((n) => attributes[job.partner][n % attributes[job.partner].length]!)),
       ];
       const id = await driver.delete(owner, of);
       oracle.delete(id, of);
       jobs.push(id);
-    } else if (one.kind === 'import') {
-      const id = await driver.import(owner, one.target, { keyType: one.keyType, compressed: one.compressed });
-      oracle.import(id, owner, one.target, one);
+    } else if (job.kind === 'import') {
+      const id = await driver.import(owner, job.target, { keyType: job.keyType, compressed: job.compressed });
+      oracle.import(id, owner, job.target, job);
       jobs.push(id);
-    } else if (one.kind === 'create' || own.length === 0) {
-      const id = await driver.createAudience(owner, one.target);
-      oracle.load(id, id, owner, one.target);
+    } else if (job.kind === 'create' || own.length === 0) {
+      const id = await driver.createAudience(owner, job.target);
+      oracle.load(id, id, owner, job.target);
       own.push(id);
       load(id, id);
     } else {
-      const audience = own[one.audience % own.length]!;
-      const id = await driver.append(owner, audience, one.target);
-      oracle.load(id, audience, owner, one.target);
+      const audience = own[job.audience % own.length]!;
+      const id = await driver.append(owner, audience, job.target);
+      oracle.load(id, audience, owner, job.target);
       load(id, audience);
     }
   }
 
   for (const { uploads, clears, jobs: wanted } of rounds) {
-    underWay = new Map();
+    inFlight = new Map();
     requests = [];
-    for (const one of uploads) {
-      await put(0, one);
-      if (one.file.first % 3 > 0) await put(1, one);
+    for (const upload of uploads) {
+      await put(0, upload);
+      if (upload.file.first % 3 > 0) await put(1, upload);
     }
     for (const place of clears) {
       const audience = audiences[0][place % Math.max(1, audiences[0].length)];
       if (audience === undefined) continue;
       await clear(0, audience);
     }
-    for (const one of wanted) await queue(one);
+    for (const job of wanted) await queue(job);
     for (const job of jobs) await driver.ended(job);
     await check({ oracle, jobs });
   }

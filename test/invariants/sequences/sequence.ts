@@ -1,8 +1,8 @@
-/** Sequences of what partners do. */
+/** Random sequences of partners' requests. */
 import fc from 'fast-check';
 import { DEVICES, type FileSpec, fileSpec } from './file-spec.ts';
 
-/** Where files go by what is in them, so that most jobs find what they can load; the rest is mixed up on purpose. */
+/** Paths by content, so that most jobs find files that they can load; some jobs look elsewhere on purpose. */
 const areas = {
   byId: ['i/1.csv', 'i/2.csv', 'i/3.tsv', 'i.csv.gz'],
   byForeignKey: ['f/1.csv.gz', 'f/2.csv.gz', 'f/g/3.gz', 'f.csv'],
@@ -20,7 +20,7 @@ export type Job =
   | { kind: 'privacy'; type: 'delete' | 'restore'; forAll: boolean; first: number; count: number }
   | { kind: 'attribute' };
 
-/** Uploads and some clears while nothing runs, then jobs all at once: so it is plain what each of them must find. */
+/** Uploads and some clears while nothing runs, then all jobs at once, so that the input of each job is unambiguous. */
 export interface Round {
   uploads: { path: string; byId: boolean; file: FileSpec }[];
   clears: number[];
@@ -34,7 +34,7 @@ const target = (area: Area, prefix: string) =>
 const compressed = (usual: boolean) =>
   mostly<boolean | null>(fc.constant(usual), fc.constantFrom(null, true, false));
 const partner = fc.constantFrom(0 as const, 0 as const, 1 as const);
-/** A single file's own name says whether it is compressed; a prefix has to be told. */
+/** A single file's name shows whether it is compressed; for a prefix, the request says it. */
 const imports = (area: Area, prefix: string, keyType: 0 | 1, packed: boolean) =>
   fc
     .record({

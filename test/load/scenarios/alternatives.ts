@@ -1,11 +1,11 @@
-/** The same rows by other means, in the same run: DuckDB on the same machine, and a document a row in MongoDB. */
+/** The same rows by other means in the same run: DuckDB on the same machine, and one document per row in MongoDB. */
 import { checkCount } from '../check-counts.ts';
 import { type DuckDbLoad, measureDuckDb } from '../duckdb.ts';
 import { count } from '../format.ts';
 import { atLeast, type Benchmark } from '../table.ts';
 import { keysOf, measurePrefix, type PrefixOptions, type PrefixResult } from './one-prefix.ts';
 
-/** All three alternate, each time on a new stack: a shared machine may be half as fast a minute later, for all of them. */
+/** All three alternate, each time on a new stack, because a shared machine may be half as fast a minute later. */
 const ROUNDS = 3;
 
 interface Round {

@@ -1,4 +1,4 @@
-/** A little more for a small audience, and for a large one. */
+/** A small append to a small audience, and to a large one. */
 
 import { createGenerator } from '../../../deploy/cli/load/generate.ts';
 import type { Bench } from '../bench-stack.ts';
@@ -15,7 +15,7 @@ async function measure(bench: Bench, large: number, seed: number) {
   const { stack, signal } = bench;
   const checks: CountCheck[] = [];
 
-  /** Every file has devices that the audience does not have yet. */
+  /** Every file has devices that are new to the audience. */
   async function appendTo(devices: number) {
     const audience = await storeAudience(bench, seed, devices);
     const generator = createGenerator({ seed, duplicates: 0, keys: ['visit'], firstDevice: devices });

@@ -1,4 +1,4 @@
-/** A small audience, which is matched with the marketplace when it is loaded: an empty one, and a full one. */
+/** A small audience, matched against an empty marketplace and a full one. */
 
 import { createGenerator } from '../../../deploy/cli/load/generate.ts';
 import type { Bench } from '../bench-stack.ts';
@@ -15,7 +15,7 @@ const PATH = 'audience.csv';
 
 interface Options {
   readonly attributeDevices: number;
-  /** Devices with attributes in common with others; the audience has the last of them. */
+  /** Devices that share attributes; the audience holds the last of them. */
   readonly shared: number;
   readonly seed: number;
 }

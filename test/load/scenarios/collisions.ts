@@ -1,4 +1,4 @@
-/** Identifiers chosen to collide under a public hash (MurmurHash3) slow nothing down. */
+/** Identifiers crafted to collide under a public hash (MurmurHash3) slow nothing down. */
 import { createGenerator } from '../../../deploy/cli/load/generate.ts';
 import { formatIdentifier } from '../../formats/identifiers.ts';
 import { collidingDevices } from '../../formats/murmur-collisions.ts';
@@ -9,7 +9,7 @@ import { count, seconds } from '../format.ts';
 import { atLeast, atMost, type Benchmark } from '../table.ts';
 import { createUploader, fileName, spread } from '../upload.ts';
 
-/** Both loads alternate: a shared machine may be half as fast a minute later. */
+/** The two loads alternate, because a shared machine may be half as fast a minute later. */
 const ROUNDS = 3;
 const FILES = 8;
 const kinds = ['random', 'colliding'] as const;
@@ -41,7 +41,7 @@ async function measureCollisions(bench: Bench, rows: number, seed: number) {
   const checks: CountCheck[] = [];
   const rates: Record<Kind, number[]> = { random: [], colliding: [] };
   const others: Record<Kind, number[]> = { random: [], colliding: [] };
-  // The first round warms up.
+  // The first round is a warm-up.
   for (let round = 0; round <= ROUNDS; round++)
     for (const kind of kinds) {
       const { result, meanwhile } = await another.during(() =>

@@ -1,6 +1,6 @@
 /**
- * The composition report of a large audience over REST: with an empty marketplace and a full one; how the API answers others meanwhile;
- * and one partner's report behind many of another partner.
+ * The composition report of a large audience over REST: with an empty and a full marketplace; the API's latency for other calls
+ * meanwhile; and one partner's report queued behind many of another partner.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { collections } from '../../../schemas/documents.ts';
@@ -18,7 +18,7 @@ const QUEUED = 25;
 const pollEveryMs = 100;
 const callEveryMs = 50;
 
-/** Calls the API again and again while the work runs, and says how many milliseconds each call took. */
+/** Calls the API repeatedly while the work runs. Returns each call's milliseconds. */
 async function whileCalling(bench: Bench, work: () => Promise<void>): Promise<number[]> {
   const times: number[] = [];
   let isDone = false;
@@ -96,7 +96,7 @@ async function measure(bench: Bench, devices: number, attributeDevices: number, 
   };
 }
 
-/** B's report alone, and while reports of A wait: A's are queued again for each round. */
+/** B's report alone, and behind A's queued reports, which are queued again for each round. */
 async function measureTurns(bench: Bench, devices: number, seed: number) {
   const { stack, signal } = bench;
   const another = await stack.anotherPartner();
@@ -116,7 +116,7 @@ async function measureTurns(bench: Bench, devices: number, seed: number) {
   return { ...took, left };
 }
 
-/** When all reports are finished: how many were not at first. */
+/** Waits until all reports are finished. Returns how many were unfinished at first. */
 async function untilFinished({ stack, signal }: Bench): Promise<number> {
   const unfinished = () =>
     stack.db.collection(collections.compositions).countDocuments({ claim: { $exists: true } });

@@ -1,4 +1,4 @@
-/** A prefix of very many small files, against bare GETs of the same objects; and the same behind one large file. */
+/** A prefix of many small files, compared with bare GETs of the same objects; and the same files behind one large file. */
 
 import { createGenerator, type Generator } from '../../../deploy/cli/load/generate.ts';
 import type { Bench } from '../bench-stack.ts';
@@ -12,13 +12,13 @@ import { pipelinePeakMb, watchRun } from '../watch-run.ts';
 const ROWS = 10;
 const ATTRIBUTES = 20;
 const IN_FLIGHT = 16;
-/** So many GETs tell the rate. */
+/** Enough GETs to determine the rate. */
 const MAX_BARE_GETS = 20_000;
-/** Listed before all others. */
+/** First in the listing. */
 const LARGE_FILE = 'many/large.csv';
 const pathOf = (number: number) => `many/${fileName(number, false)}`;
 
-/** Into the folder `many/`. */
+/** Uploads to the folder `many/`. */
 export async function uploadManyFiles(
   { stack, progress, signal }: Bench,
   generator: Generator,

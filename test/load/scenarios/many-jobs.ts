@@ -1,6 +1,6 @@
 /**
- * Many small loads: as many at once as requests are in flight, or one at a time on an idle service. A file holds one key, as a
- * partner sends them who exports a file for each segment.
+ * Many small loads: as many at once as there are concurrent requests, or one at a time on an idle service. Each file holds one key,
+ * like a partner's export per segment.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createGenerator, type Generator } from '../../../deploy/cli/load/generate.ts';
@@ -15,9 +15,9 @@ import { type RunUse, watchRun } from '../watch-run.ts';
 import { keysOf } from './one-prefix.ts';
 
 const IN_FLIGHT = 16;
-/** What the latencies are exact to, always to the worse side. */
+/** The resolution of the latencies; they are rounded up. */
 const pollEveryMs = 20;
-/** Between two loads of the idle service, so that each finds it idle. */
+/** Pause between two loads, so that each finds the service idle. */
 const idlePauseMs = 100;
 
 interface JobsOptions {
@@ -25,7 +25,7 @@ interface JobsOptions {
   readonly idleJobs: number;
   /** Jobs that have ended before. */
   readonly history?: number;
-  /** Of each job. */
+  /** Per job. */
   readonly rows: number;
   readonly duplicates: number;
   readonly layout: Layout;
@@ -36,17 +36,17 @@ interface JobsOptions {
 
 export interface JobsResult {
   readonly options: JobsOptions;
-  /** Of the jobs in flight together; null when there were none. */
+  /** Results of the concurrent jobs; null if there were none. */
   readonly together: {
     readonly seconds: number;
     readonly jobsPerSecond: number;
     /** From the POST's first byte to the record's updated_at, in milliseconds; both clocks are this machine's. */
     readonly latency: Percentiles;
-    /** When each job ended, in seconds after the first POST, the earliest first. */
+    /** When each job ended, in seconds after the first POST, sorted. */
     readonly endedAt: number[];
     readonly use: RunUse;
   } | null;
-  /** From POST to the GET that says done, in milliseconds; null when there were none. */
+  /** From POST to the first GET that says done, in milliseconds; null if there were none. */
   readonly idleLatency: Percentiles | null;
   readonly checks: CountCheck[];
 }
@@ -67,7 +67,7 @@ async function uploadFiles(bench: Bench, generator: Generator, options: JobsOpti
       rows: options.rows,
       onlyKey: number % options.keys,
     });
-    // In a folder each: a path that is a prefix of another's would load both.
+    // One folder each: a path that is a prefix of another would load both.
     const path = `jobs/${number}/${fileName(number, options.gzip)}`;
     files[number] = { path, rows, devices: newDevices };
     await uploader.put(path, bytes);
@@ -78,7 +78,7 @@ async function uploadFiles(bench: Bench, generator: Generator, options: JobsOpti
   return files;
 }
 
-/** Dispatch comes across the jobs of the history, one after the other, before it takes the first new one. */
+/** Dispatch reads all jobs of the history before the first new one. */
 async function passHistory(
   bench: Bench,
   ended: number,
@@ -124,7 +124,7 @@ async function measureTogether(bench: Bench, options: JobsOptions, files: SmallF
       progress.live(`${number} jobs queued`);
     });
     progress.step(`queued ${files.length} jobs in ${((performance.now() - since) / 1_000).toFixed(2)} s`);
-    // Jobs end in the order in which they were accepted: the last one's end is the end of all.
+    // Jobs end in the order in which they were accepted, so the last one's end is the end of all.
     await stack.calls.untilDone(layout, Math.max(...ids), { everyMs: pollEveryMs, signal });
     return (performance.now() - since) / 1_000;
   });

@@ -1,4 +1,4 @@
-/** Many partners with a few small jobs each, all queued before the pipeline starts: how evenly it serves them. */
+/** Many partners with a few small jobs each, all queued before the pipeline starts: measures fairness. */
 import { createGenerator } from '../../../deploy/cli/load/generate.ts';
 import { stageNames } from '../../../schemas/stages.ts';
 import type { Bench } from '../bench-stack.ts';
@@ -28,7 +28,7 @@ async function preparePartner({ stack }: Bench, seed: number): Promise<Queued> {
 }
 
 async function queueAll({ progress, signal }: Bench, partners: readonly Queued[]): Promise<void> {
-  // Partner by partner: a service with one queue for all serves the last one last.
+  // Queued partner by partner: a service with a single queue would serve the last partner last.
   for (const [number, { calls, jobs }] of partners.entries()) {
     signal.throwIfAborted();
     for (let job = 0; job < JOBS; job++) {
@@ -53,7 +53,7 @@ async function endsOf({ calls, jobs }: Queued, { signal }: Bench, checks: CountC
 
 interface PartnersResult {
   readonly jobsPerSecond: number;
-  /** Jobs/s of each partner, from the first end of any job to its own last one; all have jobs waiting until then. */
+  /** Jobs/s of each partner, from the first end of any job to the partner's own last end; until then every partner has jobs queued. */
   readonly rates: number[];
   readonly mean: number;
   readonly smallest: number;

@@ -1,6 +1,6 @@
 /**
- * What partner B sees beside partner A: its small audiences and imports, one after the other, on the idle service and while A does
- * something large; and what A loses by it. Each situation has a service of its own, and everything is compared within it.
+ * Partner B's latency beside partner A: B's small audiences and imports, one after the other, on the idle service and during large
+ * work of A; and how much A loses. Each situation has its own service, and results are compared within it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startFaultyProxy } from '../../sources/faulty-proxy.ts';
@@ -21,16 +21,16 @@ const situations: readonly Situation[] = [rows, imports, files, gzip, stalled, d
 
 const layouts: readonly Layout[] = ['b', 'a'];
 const words: Record<Layout, string> = { a: 'import', b: 'audience' };
-/** Audiences and imports of B, half each. */
+/** Audiences and imports of B, half of each. */
 const WARM_UPS = 10;
 const IDLE_LOADS = 100;
 const LOADS_BESIDE = 100;
-/** A repeats its work until B has had its loads, at most this long. */
+/** A repeats its work until B has finished its loads, at most this long. */
 const MAX_SECONDS = 60;
-/** Before each load of B, so that each finds the idle service idle, and the first one finds A's job ahead of it. */
+/** Before each load of B, so that it finds the idle service idle, and so that A's job is ahead of B's first load. */
 const pauseMs = 100;
 
-/** Fewer say nothing, or that B hardly got a turn. */
+/** With fewer loads the percentiles mean nothing, or B was starved. */
 const MIN_LOADS = 10;
 
 const MAX_P50 = 3;
@@ -41,7 +41,7 @@ const MIN_SHARE = 0.5;
 interface Result {
   readonly idle: readonly SmallLoad[];
   readonly beside: readonly SmallLoad[];
-  /** Seconds of A's work. */
+  /** Seconds of each run of A's work. */
   readonly alone: readonly number[];
   readonly together: readonly number[];
   readonly checks: readonly CountCheck[];
@@ -49,7 +49,7 @@ interface Result {
 
 const once = () => true;
 
-/** A works alone before and after: a shared machine may be half as fast a minute later. */
+/** A works alone before and after, because a shared machine may be half as fast a minute later. */
 async function measureBeside(situation: Situation, setting: Setting): Promise<Result> {
   const { bench } = setting;
   const work = await situation.prepare(setting);

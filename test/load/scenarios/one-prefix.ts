@@ -1,4 +1,4 @@
-/** One prefix of several files, submitted once, followed to its end. */
+/** One prefix of several files, submitted once and followed to its end. */
 
 import { createGenerator, type GeneratedCounts } from '../../../deploy/cli/load/generate.ts';
 import { BASELINE_ROWS, type Baseline, measureBaseline } from '../baseline.ts';
@@ -15,7 +15,7 @@ import type { Layout, TimedLoad } from '../partner-calls.ts';
 import { uploadPrefix } from '../upload.ts';
 import { type RunUse, watchRun } from '../watch-run.ts';
 
-/** Each question costs the two cores some milliseconds; a later answer only makes the load look slower. */
+/** Each poll costs the two cores some milliseconds; late polls only overstate the duration. */
 const pollEveryMs = 100;
 
 export interface PrefixOptions {
@@ -38,10 +38,10 @@ export interface PrefixResult {
   readonly checks: CountCheck[];
   readonly use: RunUse;
   readonly devices: number;
-  /** In MongoDB, indexes included. */
+  /** In MongoDB, with indexes. */
   readonly bytesPerDevice: number;
   readonly baseline: Baseline | null;
-  /** How many times the baseline's rows a second. */
+  /** Rows/s relative to the baseline. */
   readonly ratio: number | null;
 }
 
@@ -64,7 +64,7 @@ async function checkPrefix(
   return [...checkAudience(record, rows, devices), ...checkReport(report, keys, counts)];
 }
 
-/** The same seed gives the same first rows again. */
+/** The same seed generates the same first rows. */
 async function baselineOf(
   { stack, progress }: Bench,
   { rows, seed, duplicates }: PrefixOptions,

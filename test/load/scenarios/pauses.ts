@@ -1,6 +1,6 @@
 /**
- * How long a job waits when a process of a stage joins, is told to stop, or is killed. One small job follows the other, so that no
- * backlog hides the pause; they pass through all partitions in turn.
+ * How long jobs pause when a process of a stage joins, is stopped or is killed. Small jobs run one after the other, so that no
+ * backlog hides the pause; they use all partitions in turn.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createGenerator } from '../../../deploy/cli/load/generate.ts';
@@ -16,9 +16,9 @@ import { uploadFile } from '../upload.ts';
 const ROWS = 200;
 const PATH = 'small.csv';
 const everyMs = 20;
-/** After an event, until the throughput has recovered. */
+/** After an event, until throughput has recovered. */
 const SETTLED_MS = 4_000;
-/** The broker notices a death after the session timeout, 3.5 s. */
+/** The broker removes a killed member after the session timeout of 3.5 s. */
 const EXPELLED_MS = 8_000;
 
 const events = ['join', 'stop', 'kill'] as const;
@@ -47,7 +47,7 @@ async function pauseOf(
   return longest;
 }
 
-/** The one that has most partitions of the stage: another one may only stand by. */
+/** The process with the most partitions of the stage: others may have none. */
 async function busiest(processes: readonly StageProcess[], stage: StageName): Promise<StageProcess> {
   const partitions = await Promise.all(
     processes.map(async ({ url }) => {
@@ -103,7 +103,7 @@ async function measureAll(bench: Bench, seed: number) {
   }
 }
 
-/** Seconds. A death shows after the session timeout. */
+/** Max pause in seconds. A kill is noticed only after the session timeout. */
 const bars: Record<Event, number> = { join: 3, stop: 3, kill: 5 };
 const words: Record<Event, string> = { join: 'joins', stop: 'is told to stop', kill: 'is killed' };
 

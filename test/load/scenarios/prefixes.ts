@@ -1,4 +1,4 @@
-/** One prefix against another, each on a fresh service: few attributes and many, few rows and many. */
+/** One prefix against another, each on a fresh service: few and many attributes, few and many rows. */
 import { count, megabytes } from '../format.ts';
 import { atLeast, atMost, type Benchmark, type BenchmarkContext } from '../table.ts';
 import { pipelinePeakMb } from '../watch-run.ts';

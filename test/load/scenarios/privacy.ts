@@ -1,4 +1,7 @@
-/** Privacy: what a long suppression list costs a load, what a deletion costs in a full marketplace, and how long a deletion list is matched. */
+/**
+ * Privacy: what a long suppression list costs a load, what a deletion costs in a full marketplace, and how long it takes to match a
+ * deletion list.
+ */
 import { randomFillSync } from 'node:crypto';
 import { createGenerator } from '../../../deploy/cli/load/generate.ts';
 import { createIdentifiers } from '../../../deploy/cli/load/identifiers.ts';
@@ -24,7 +27,7 @@ const WARM_UP = 100;
 const WARM_UP_ROUNDS = 2;
 const ROUNDS = 7;
 
-/** Entries that no device has; the list is not in use yet. */
+/** Random entries that match no device; the list is not in use yet. */
 async function listAtRandom({ stack: { db }, progress, signal }: Bench, entries: number): Promise<void> {
   const sets = createDeviceSets(db);
   for (let from = 0, number = 1; from < entries; from += LISTED_AT_ONCE, number++) {
@@ -39,8 +42,8 @@ async function listAtRandom({ stack: { db }, progress, signal }: Bench, entries:
 }
 
 /**
- * Every load is a new audience, so all of its rows are new. The service reads which lists are in use with every merge: rounds with and
- * without the list alternate, because a shared machine may be half as fast minutes later.
+ * Every load creates a new audience, so all of its rows are new. The service reads with every merge which lists are in use: rounds
+ * with and without the list alternate, because a shared machine may be half as fast minutes later.
  */
 async function measureLoads(bench: Bench, rows: number, entries: number, seed: number) {
   const { stack, signal } = bench;
@@ -77,7 +80,7 @@ async function measureDeletion({ stack, signal }: Bench, requested: number, seed
   return { seconds, checks: [checkCount('devices that were found', requested, record.found)] };
 }
 
-/** The first devices, among digests that nobody has. */
+/** Matches the first devices, among digests that match none. */
 async function measureMatching(
   { stack: { db }, progress }: Bench,
   hashes: number,

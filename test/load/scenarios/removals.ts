@@ -14,7 +14,7 @@ import { pipelinePeakMb, watchRun } from '../watch-run.ts';
 /** Max extra time of another partner's small load, beyond the jobs ahead of it. */
 const PATIENCE_SECONDS = 2;
 
-/** Memory, and whether others went on; a deletion is ahead of them in the queue, a clear is not. */
+/** Peak memory, and the delay of others; a deletion is ahead of them in the queue, a clear is not. */
 function rowOf(
   compared: Pick<TableRow, 'what' | 'small' | 'full'>,
   peakMb: number,
@@ -30,7 +30,7 @@ function rowOf(
   };
 }
 
-/** Every device has two of the keys, and the first ones also a key that stays. */
+/** Every device has two of the keys, and the first devices also a key that stays. */
 async function measureDeletion(bench: Bench, keys: number, keyDevices: number, seed: number) {
   const { stack, signal } = bench;
   const half = Math.ceil(keyDevices / 2);
@@ -77,7 +77,7 @@ export const deletion: Benchmark = {
   },
 };
 
-/** The answer, and the removal behind it. */
+/** Times the response and the removal behind it. */
 async function timeClear({ stack, signal }: Bench, id: number) {
   const sets = createDeviceSets(stack.db);
   const since = performance.now();

@@ -1,4 +1,4 @@
-/** The same load through one pipeline process, and through processes that have some of the stages each. */
+/** The same load through one pipeline process, and through processes that run some of the stages each. */
 import { createGenerator } from '../../../deploy/cli/load/generate.ts';
 import { type StageName, stageNames } from '../../../schemas/stages.ts';
 import type { Bench } from '../bench-stack.ts';
@@ -11,9 +11,9 @@ import { atLeast, atMost, type Benchmark } from '../table.ts';
 import { uploadPrefix } from '../upload.ts';
 import { keysOf } from './one-prefix.ts';
 
-/** They alternate, and are compared within a round: a shared machine may be half as fast a minute later. */
+/** The layouts alternate and are compared within a round, because a shared machine may be half as fast a minute later. */
 const ROUNDS = 3;
-/** Each thread compiles its own code, and the more threads there are, the fewer rows each sees of a load. */
+/** Each thread JIT-compiles its own code, and with more threads each sees fewer rows of a load. */
 const WARM_UPS = 3;
 const pollEveryMs = 100;
 
@@ -27,7 +27,7 @@ const names = Object.keys(layouts) as Layout[];
 
 interface Round {
   readonly rowsPerSecond: number;
-  /** CPU seconds by process: ours, and the servers. */
+  /** CPU seconds by process, including servers. */
   readonly cpu: Record<string, number>;
 }
 
@@ -75,7 +75,7 @@ async function measureAll(bench: Bench, rows: number, seed: number) {
   const rounds: Record<Layout, Round>[] = [];
   for (let round = 0; round < ROUNDS; round++) {
     const measured: Partial<Record<Layout, Round>> = {};
-    // The order turns, so that none is always the first.
+    // Rotate the order, so that no layout is always first.
     for (let i = 0; i < names.length; i++) {
       const layout = names[(round + i) % names.length]!;
       measured[layout] = await measureLayout(bench, layout, load, checks);

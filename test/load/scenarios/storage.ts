@@ -1,4 +1,4 @@
-/** What a device takes on disk, indexes included: with one key, and for each further one. */
+/** Bytes on disk per device, with indexes: with one key, and for each further key. */
 import { spaces } from '../../../schemas/documents.ts';
 import type { Bench } from '../bench-stack.ts';
 import { type CountCheck, checkSpace } from '../check-counts.ts';
@@ -7,7 +7,7 @@ import { storeSpace } from '../store-space.ts';
 import { atMost, type Benchmark } from '../table.ts';
 
 const KEYS = 200;
-/** As large as the ids of attributes are after a while. */
+/** Realistic: attribute ids have grown this large after a while. */
 const FIRST_KEY = 10_000;
 const SEVERAL = 5;
 
@@ -17,7 +17,7 @@ async function measure(bench: Bench, wanted: number, seed: number) {
   const devices = each * KEYS;
   const checks: CountCheck[] = [];
 
-  /** Spread evenly over the keys. */
+  /** Devices spread evenly over the keys. */
   async function bytesPerDevice(space: string, keysPerDevice: number): Promise<number> {
     const before = await deviceBytes(db);
     await storeSpace(bench, {

@@ -43,7 +43,7 @@ export const rows: Situation = {
   },
 };
 
-/** Beside B, and how often alone: a run has rows of its own, because a merge of known devices is faster. */
+/** Runs beside B; A's runs alone come on top. Each run has its own rows, because merging known devices is faster. */
 const IMPORTS_BESIDE = 2;
 const IMPORTS = IMPORTS_BESIDE + 2;
 
@@ -99,7 +99,7 @@ async function writeGzip({ progress, signal }: Bench, to: string, bytes: number,
       yield generator.nextFile({ rows: GZIP_ROWS }).bytes;
     } while (written() < bytes);
   };
-  // 6 is what gzip does unless told otherwise, and so what partners send.
+  // 6 is gzip's default level, and so what partners send.
   await pipeline(Readable.from(rowsUntilFull()), createGzip({ level: 6 }), createWriteStream(to), { signal });
   progress.step(`compressed ${generator.counts().rows} rows to ${(written() / 1e6).toFixed(1)} MB`);
 }

@@ -1,4 +1,4 @@
-/** Partners' own storage that stalls: A's files are listed but no read is answered, and another partner's listing is not answered. */
+/** Partners' own storage that stalls: A's files are listed but their reads hang, and another partner's listing hangs. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createGenerator } from '../../../deploy/cli/load/generate.ts';
 import type { Fault, FaultyProxy, SeenRequest } from '../../sources/faulty-proxy.ts';
@@ -23,7 +23,7 @@ async function uploadFor({ stack }: Bench, { partner }: Partner, seed: number, f
   uploader.close();
 }
 
-/** As if the shared bucket were the partner's own. */
+/** Uses the shared bucket as the partner's own. */
 function queueFor({ partner: { s3 }, calls }: Partner): Promise<number> {
   const credentials = {
     accessKeyId: s3.access_key_id!,
@@ -39,7 +39,7 @@ const readsOf = (partner: Partner) => (request: SeenRequest) =>
 const listingsOf = (partner: Partner) => (request: SeenRequest) =>
   isListing(request) && request.path.includes(encodeURIComponent(partner.partner.s3.prefix));
 
-/** Returns what lets the requests pass again. */
+/** Returns a function that releases the requests. */
 function silence({ rules }: FaultyProxy, isMeant: (request: SeenRequest) => boolean): () => void {
   const rule = (request: SeenRequest): Fault | undefined =>
     isMeant(request) ? { kind: 'silence' } : undefined;

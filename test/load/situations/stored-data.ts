@@ -1,4 +1,4 @@
-/** Work of partner A on what is stored: a deletion of many keys, and a composition report. */
+/** Partner A's work on stored data: a deletion of many keys, and a composition report. */
 import { collections, spaces } from '../../../schemas/documents.ts';
 import { checkCount, checkSpace } from '../check-counts.ts';
 import { count } from '../format.ts';
@@ -6,7 +6,7 @@ import { storeMarketplace } from '../full-marketplace.ts';
 import { storeAttributes, storeAudience } from '../store-space.ts';
 import { repeated, type Situation } from './situation.ts';
 
-/** Of one deletion: as many as a request may name. */
+/** Per deletion: the maximum of a request. */
 const KEYS = 1_000;
 const DELETIONS_BESIDE = 6;
 const DELETIONS = DELETIONS_BESIDE + 2;
@@ -54,7 +54,7 @@ export const deletion: Situation = {
 };
 
 const ATTRIBUTES = 1_000;
-/** One in this many of the audience's devices has each attribute. */
+/** Each attribute has one in this many of the audience's devices. */
 const DEVICES_PER_ATTRIBUTE = 10;
 
 export const report: Situation = {

@@ -82,10 +82,10 @@ describe('an end', () => {
     expect(byType.get('import.ended')!.event.data).toEqual(await log(imported.import_log_id));
     expect(byType.get('deletion.ended')!.event.data).toEqual(await log(deleted.import_log_id));
     expect(byType.get('load.ended')!.event.data).toEqual({ audience_id, ...load });
-    for (const [type, schema] of Object.entries(webhookEvents)) {
-      const got = byType.get(type);
-      if (got) expect(schema.parse(got.event)).toMatchObject({ timestamp: got.event.data.updated_at });
-    }
+    for (const { event } of events)
+      expect(webhookEvents[event.type as keyof typeof webhookEvents].parse(event)).toMatchObject({
+        timestamp: event.data.updated_at,
+      });
     for (const got of events) {
       expect(await isSigned(got, secret)).toEqual([true]);
       expect(await isSigned({ ...got, body: `${got.body} ` }, secret)).toEqual([false]);
@@ -96,7 +96,8 @@ describe('an end', () => {
     await importNothing(call);
     await receiver.got(path, 4);
     const jobs = receiver.received.filter((got) => got.path === path).map(({ event }) => event.data);
-    expect(jobs.map((data) => data.import_log_id ?? data.load_id).toSorted()).toHaveLength(4);
+    expect(jobs).toHaveLength(4);
+    expect(new Set(jobs.map((data) => data.import_log_id ?? data.load_id)).size).toBe(4);
   });
 
   it('is not told to others, and not of jobs from before the registration', async () => {

@@ -14,6 +14,10 @@ export interface OrderWatch {
 export function watchOrder({ db, jobs }: Driver, everyMs = 150): OrderWatch {
   const wrong: string[] = [];
   let stopped = false;
+  let looks = 0;
+  let problem: unknown;
+  /** A watch that saw nothing proves nothing. */
+  const violations = () => (looks > 0 ? wrong : [...wrong, `the order of ends was never read: ${problem}`]);
 
   async function look(session: ClientSession): Promise<void> {
     const last = await jobs
@@ -28,21 +32,24 @@ export function watchOrder({ db, jobs }: Driver, everyMs = 150): OrderWatch {
       for (const other of open)
         if (other.partner === partner && other._id < job)
           wrong.push(`job ${job} had ended, job ${other._id} of the same partner had not`);
+    looks++;
   }
 
   const watching = (async () => {
     while (!stopped) {
       // While MongoDB is down there is nothing to see.
-      await db.client.withSession({ causalConsistency: true }, look).catch(() => {});
+      await db.client.withSession({ causalConsistency: true }, look).catch((error) => {
+        problem = error;
+      });
       await sleep(everyMs);
     }
   })();
   return {
-    seen: () => wrong,
+    seen: violations,
     async stop() {
       stopped = true;
       await watching;
-      return wrong;
+      return violations();
     },
   };
 }

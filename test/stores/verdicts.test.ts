@@ -32,7 +32,7 @@ it('every second of a million files', async () => {
       file === 1 || file === 5,
     ]);
   await verdicts.forget([JOB]);
-  await expect(createVerdictStore(database.db).passedOf(marker)).rejects.toThrow('not seen yet');
+  await expect(createVerdictStore(database.db).passedOf(marker)).rejects.toThrow('is not visible yet');
 });
 
 it('a short verdict is in the marker itself', async () => {

@@ -9,6 +9,7 @@ import { spaces } from '../../schemas/documents.ts';
 import { digestsOf } from '../formats/device-digest.ts';
 import { DigestFilter } from '../formats/digest-filter.ts';
 import { IDENTIFIER_BYTES, slotOfHash, WORDS } from '../formats/identifier.ts';
+import { inParallel } from '../runtime/in-parallel.ts';
 import { createOneAtATime } from '../runtime/one-at-a-time.ts';
 import { type Devices, firstKey } from './devices.ts';
 import { joinRegion } from './join.ts';
@@ -37,6 +38,9 @@ export function cutDigests(digests: Uint8Array): Uint8Array {
   }
   return new Uint8Array(short.buffer);
 }
+
+/** Slots of lists, each with a few pages. */
+const READS_AT_ONCE = 32;
 
 interface KnownList {
   filter: DigestFilter;
@@ -153,8 +157,10 @@ export function createSuppressions(
         if (list >= 0) look(list, at);
       }
     const flags = new Uint8Array(devices.count);
-    for (const [list, numbers] of found.entries())
+    // Together: the merge waits, and reads of several slots share round trips.
+    await inParallel(found, READS_AT_ONCE, async (numbers, list) => {
       if (numbers.length > 0) await flag(deps, used[list]!, digests, numbers, flags);
+    });
     return flags.includes(1) ? flags : undefined;
   };
 }

@@ -243,17 +243,14 @@ export function createAudienceStore(db: Db) {
     },
 
     /**
-     * What a privacy request has removed, by audience; once, and unless the audience was cleared since. `loading`: audiences with loads
-     * that have not ended. Devices of theirs may be removed before they are counted, so the counts may be below 0 until then.
+     * What a privacy request has removed, by audience; once, and unless the audience was cleared since. Only sums, so the order of loads
+     * and requests does not matter. Matches may fall below 0, shown as 0: a device may match now that did not when it was loaded.
      */
     async recordErasure(
       { _id: job, partner }: Pick<JobDocument, '_id' | 'partner'>,
       removed: Iterable<ErasedFrom>,
-      loading: ReadonlySet<number | null> = new Set(),
     ): Promise<void> {
       const last = `erasedBy.${partner === EVERYONE ? 'everyone' : 'partner'}`;
-      // A device may match now that did not when it was loaded.
-      const without = (matched: number) => ({ $subtract: ['$matchedDevices', matched] });
       const writes = [...removed].map(({ audience, generation, devices, matched }) => ({
         updateOne: {
           filter: { _id: audience, generation, [last]: { $not: { $gte: job } } },
@@ -261,7 +258,7 @@ export function createAudienceStore(db: Db) {
             {
               $set: {
                 uniqueDevices: { $subtract: ['$uniqueDevices', devices] },
-                matchedDevices: loading.has(audience) ? without(matched) : { $max: [0, without(matched)] },
+                matchedDevices: { $subtract: ['$matchedDevices', matched] },
                 [last]: job,
                 updatedAt: new Date(),
               },

@@ -299,8 +299,7 @@ export function createOracle() {
           const name = setNames.audience(audience, state.generation);
           const removed = [...setOf(name)].filter((id) => asked.has(id));
           state.uniqueDevices -= removed.length;
-          const matched = removed.filter((id) => held.has(id)).length;
-          state.matchedDevices = Math.max(0, state.matchedDevices - matched);
+          state.matchedDevices -= removed.filter((id) => held.has(id)).length;
           for (const set of sets.keys()) if (set === name || set.startsWith(`${name}:`)) names.push(set);
         }
         found = new Set([...everything(names.map(setOf))].filter((id) => asked.has(id)));

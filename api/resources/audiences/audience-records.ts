@@ -60,7 +60,7 @@ export function toAudience(audience: AudienceDocument, openLoads: OpenLoads, pri
   return {
     audience_id: audience._id,
     name: audience.name,
-    // Below 0 while a load has not ended of which a privacy request has removed devices.
+    // Below 0 until a load has ended of which a privacy request has removed devices.
     unique_devices: Math.max(0, audience.uniqueDevices),
     default_warehouse_segment_id: audience.segment,
     status: open?.status ?? audience.outcome,

@@ -101,10 +101,7 @@ export function createEndJobs(deps: Dependencies) {
   /** In order of the requests: an audience records only the last request it includes. */
   async function recordErasures(endings: Ending[], step: DispatchStep): Promise<void> {
     for (const { job, erased } of endings) {
-      if (erased.length === 0) continue;
-      const open = await step.read('read unfinished loads', () => jobs.decidedLoads());
-      const loading = new Set(open.map(({ audience }) => audience));
-      await step('erased', () => audiences.recordErasure(job, erased, loading));
+      if (erased.length > 0) await step('erased', () => audiences.recordErasure(job, erased));
     }
   }
 

@@ -176,7 +176,9 @@ it('one of several jobs that were to be merged together was dropped: they are re
   const jobs = [2, 3].map((job) => ({ job, partner: 'p' }));
   await open().drop(slotTarget({ ...target, job: 2 }));
   const together = { ...slotTarget({ ...target, job: 3, since: 1 }), jobs };
-  await expect(open().merge(together, onePart(devices(0, 10, 1)))).rejects.toThrow('already merged or dropped');
+  await expect(open().merge(together, onePart(devices(0, 10, 1)))).rejects.toThrow(
+    'already merged or dropped',
+  );
   // Another partner's job is not affected.
   const other = slotTarget({ ...target, job: 1, partner: 'q' });
   expect(await open().merge(other, onePart(devices(0, 10, 7)))).toMatchObject({ total: 10 });

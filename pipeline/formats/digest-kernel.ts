@@ -267,7 +267,7 @@ export function createDigestKernel() {
   const { memory, digest } = new WebAssembly.Instance(new WebAssembly.Module(assemble())).exports;
   return {
     identifiers: new Uint8Array(memory.buffer, 0, DIGESTS_AT),
-    digests: new Uint8Array(memory.buffer, DIGESTS_AT, KERNEL_IDENTIFIERS * DIGEST_BYTES),
+    digests: new Uint32Array(memory.buffer, DIGESTS_AT, (KERNEL_IDENTIFIERS * DIGEST_BYTES) / 4),
     digestGroups: digest,
   };
 }

@@ -6,7 +6,7 @@
  */
 
 import { spaces } from '../../schemas/documents.ts';
-import { digestsOf } from '../formats/device-digest.ts';
+import { DIGEST_WORDS, eachDigests } from '../formats/device-digest.ts';
 import { DigestFilter } from '../formats/digest-filter.ts';
 import { IDENTIFIER_BYTES, slotOfHash, WORDS } from '../formats/identifier.ts';
 import { inParallel } from '../runtime/in-parallel.ts';
@@ -21,31 +21,46 @@ import { pagesOf } from './regions.ts';
 import { Pairs, sortPairs } from './sort-pairs.ts';
 import type { UsedLists } from './used-lists.ts';
 
-/** The first 16 bytes of each digest, concatenated. */
-export function shortDigestsOf({ words }: Pick<Devices, 'words'>): Uint8Array {
-  const digests = digestsOf(new Uint8Array(words.buffer, words.byteOffset, words.byteLength));
-  return cutDigests(digests);
+/** The first 16 bytes of each device's digest, concatenated. */
+export function shortDigestsOf({ words, count }: Pick<Devices, 'words' | 'count'>): Uint8Array {
+  const short = new Uint32Array(count * WORDS);
+  eachDigests(bytesOf(words), (digests, chunk, first) => {
+    for (let n = 0; n < chunk; n++) copyShort(digests, n * DIGEST_WORDS, short, (first + n) * WORDS);
+  });
+  return bytesOf(short);
 }
 
+/** The first 16 bytes of each digest, concatenated. */
 export function cutDigests(digests: Uint8Array): Uint8Array {
   const words = wordsOf(digests);
   const short = new Uint32Array(words.length / 2);
-  for (let from = 0, to = 0; to < short.length; from += 2 * WORDS, to += WORDS) {
-    short[to] = words[from]!;
-    short[to + 1] = words[from + 1]!;
-    short[to + 2] = words[from + 2]!;
-    short[to + 3] = words[from + 3]!;
-  }
-  return new Uint8Array(short.buffer);
+  for (let to = 0; to < short.length; to += WORDS) copyShort(words, 2 * to, short, to);
+  return bytesOf(short);
 }
+
+function copyShort(from: Uint32Array, at: number, into: Uint32Array, to: number): void {
+  for (let word = 0; word < WORDS; word++) into[to + word] = from[at + word]!;
+}
+
+const bytesOf = ({ buffer, byteOffset, byteLength }: Uint32Array) =>
+  new Uint8Array(buffer, byteOffset, byteLength);
 
 /** Slots of lists, each with a few pages. */
 const READS_AT_ONCE = 32;
 
-interface KnownList {
+/** All of a list that may have the devices of a slot, as read. */
+type List = readonly [Manifest, ...Manifest[]];
+
+interface Known {
   filter: DigestFilter;
-  /** Levels included in the filter. */
-  tokens: Set<string>;
+  /** Tokens of the levels in the filter, by manifest. */
+  levels: Map<string, Set<string>>;
+}
+
+/** Devices that may be in a list, with their digests. */
+interface Possible {
+  numbers: number[];
+  digests: number[];
 }
 
 export function createSuppressions(
@@ -55,55 +70,60 @@ export function createSuppressions(
   /** Called with devices that were suppressed by digest only. */
   onArrival: (digests: Uint8Array[]) => Promise<void> = async () => {},
 ) {
-  const known = new Map<string, KnownList>();
+  const known = new Map<string, Known>();
   const oneAtATime = createOneAtATime();
 
-  /** A filter with at least the entries of the manifest that was read. */
-  const filterOf = (deps: ReadDeps, read: Manifest): Promise<DigestFilter> =>
-    oneAtATime(read._id, async () => {
-      let manifest = read;
-      for (let attempt = 1; ; attempt++) {
-        let list = known.get(manifest._id);
-        if (!list || list.filter.capacity < manifest.devices) {
-          list = { filter: new DigestFilter(manifest.devices), tokens: new Set() };
-          known.set(manifest._id, list);
-        }
-        if (await addNew(deps, manifest, list)) return list.filter;
-        await waitAfterLoss(attempt, manifest._id);
-        manifest = await deps.manifests.read(manifest);
+  /** A filter with at least the entries of the list as read. */
+  const filterOf = (deps: ReadDeps, list: List): Promise<DigestFilter> =>
+    oneAtATime(list[0]._id, async () => {
+      const entries = list.reduce((sum, { devices }) => sum + devices, 0);
+      let found = known.get(list[0]._id);
+      if (!found || found.filter.capacity < entries) {
+        found = { filter: new DigestFilter(entries), levels: new Map() };
+        known.set(list[0]._id, found);
       }
+      for (const read of list)
+        for (let manifest = read, attempt = 1; !(await addNew(deps, manifest, found)); attempt++) {
+          await waitAfterLoss(attempt, manifest._id);
+          manifest = await deps.manifests.read(manifest);
+        }
+      return found.filter;
     });
 
   /** False if a level was replaced meanwhile. */
-  async function addNew(deps: ReadDeps, manifest: Manifest, { filter, tokens }: KnownList): Promise<boolean> {
+  async function addNew(deps: ReadDeps, manifest: Manifest, { filter, levels }: Known): Promise<boolean> {
+    const added = levels.get(manifest._id) ?? new Set();
+    levels.set(manifest._id, added);
     const named = new Set<string>();
     for (const region of manifest.regions)
       for (const level of region.levels) {
         named.add(level.token);
-        if (tokens.has(level.token)) continue;
+        if (added.has(level.token)) continue;
         const pages = await deps.pages.readRange(pagesOf(manifest._id, level, region));
         if (pages.length !== level.pages) return false;
         for (const { reply, devices, devicesEnd } of pages) {
           const words = wordsOf(reply.subarray(devices, devicesEnd));
           for (let at = 0; at < words.length; at += WORDS) filter.add(words, at);
         }
-        tokens.add(level.token);
+        added.add(level.token);
       }
-    for (const token of tokens) if (!named.has(token)) tokens.delete(token);
+    levels.set(manifest._id, named);
     return true;
   }
 
-  /** Sets the flags of devices in the list. */
+  /** Sets the flags of devices that are in a slot of a list. */
   async function flag(
     deps: ReadDeps,
     manifest: Manifest,
-    digests: Uint8Array,
-    numbers: number[],
+    { numbers, digests }: Possible,
     flags: Uint8Array,
   ): Promise<void> {
+    const bytes = bytesOf(Uint32Array.from(digests));
+    const digestAt = (place: number) =>
+      bytes.subarray(place * IDENTIFIER_BYTES, (place + 1) * IDENTIFIER_BYTES);
     const pairs = new Pairs();
-    // The device's number, from 1, stands in for a key.
-    for (const n of numbers) pairs.add(digests, n * IDENTIFIER_BYTES, 1, n + 1, 0);
+    // The place stands in for a key, from 1.
+    for (const place of numbers.keys()) pairs.add(bytes, place * IDENTIFIER_BYTES, 1, place + 1, 0);
     const wanted = sortPairs(pairs, deps.hash).devices;
     const { space, slot } = manifest;
     const found: number[] = [];
@@ -114,9 +134,38 @@ export function createSuppressions(
       };
       joinRegion(loaded, { onDevice }, deps.hash);
     }
-    for (const n of found) flags[n] = 1;
-    if (space !== spaces.digests || found.length === 0) return;
-    await onArrival(found.map((n) => digests.subarray(n * IDENTIFIER_BYTES, (n + 1) * IDENTIFIER_BYTES)));
+    for (const place of found) flags[numbers[place]!] = 1;
+    if (space === spaces.digests && found.length > 0) await onArrival(found.map(digestAt));
+  }
+
+  /** In the order of the filters. */
+  function possibleIn(filters: readonly DigestFilter[], { words }: Devices): Possible[] {
+    const possible = filters.map((): Possible => ({ numbers: [], digests: [] }));
+    eachDigests(bytesOf(words), (chunk, count, first) => {
+      for (const [list, filter] of filters.entries()) {
+        const { numbers, digests } = possible[list]!;
+        filter.eachPossible(chunk, count, DIGEST_WORDS, (at) => {
+          numbers.push(first + at / DIGEST_WORDS);
+          digests.push(...chunk.subarray(at, at + WORDS));
+        });
+      }
+    });
+    return possible;
+  }
+
+  /** By the index in the list: a digest of the list without devices is in the slot of the digest. */
+  function bySlot({ hash }: ReadDeps, list: List, { numbers, digests }: Possible): Map<number, Possible> {
+    const words = Uint32Array.from(digests);
+    const found = new Map<number, Possible>();
+    for (const [place, number] of numbers.entries()) {
+      const at = place * WORDS;
+      const index = list.length === 1 ? 0 : slotOfHash(hash(words, at), list.length);
+      const here = found.get(index) ?? { numbers: [], digests: [] };
+      found.set(index, here);
+      here.numbers.push(number);
+      here.digests.push(...words.subarray(at, at + WORDS));
+    }
+    return found;
   }
 
   /**
@@ -128,39 +177,21 @@ export function createSuppressions(
     const inUse = await usedLists.of(partner);
     if (inUse.length === 0) return undefined;
     const deps = await depsOf();
-    const slots = await slotCount();
-    const lists = inUse.flatMap((space) =>
-      space === spaces.digests
-        ? Array.from({ length: slots }, (_, n) => ({ space, slot: n }))
-        : [{ space, slot }],
-    );
-    const manifests = await Promise.all(lists.map((list) => deps.manifests.read(list)));
-    const used = manifests.filter(({ devices: count }) => count > 0);
-    if (used.length === 0) return undefined;
+    const slots = Array.from({ length: await slotCount() }, (_, n) => n);
+    const read = (space: string) =>
+      Promise.all(
+        (space === spaces.digests ? slots : [slot]).map((slot) => deps.manifests.read({ space, slot })),
+      );
+    const lists = (await Promise.all(inUse.map(read))) as unknown as List[];
+    const used = lists.filter((list) => list.some(({ devices: entries }) => entries > 0));
     const filters: DigestFilter[] = [];
-    for (const manifest of used) filters.push(await filterOf(deps, manifest));
-    const digests = shortDigestsOf(devices);
-    const words = wordsOf(digests);
-    const found = used.map((): number[] => []);
-    const look = (list: number, at: number) => {
-      if (filters[list]!.mayHave(words, at)) found[list]!.push(at / WORDS);
-    };
-    for (const [list, { space }] of used.entries())
-      if (space !== spaces.digests) for (let at = 0; at < words.length; at += WORDS) look(list, at);
-    // A digest is in one slot of the list of digests, so only that slot's filter is needed.
-    const bySlot = Array.from({ length: slots }, (_, of) =>
-      used.findIndex((manifest) => manifest.space === spaces.digests && manifest.slot === of),
+    for (const list of used) filters.push(await filterOf(deps, list));
+    const lookUps = possibleIn(filters, devices).flatMap((possible, n) =>
+      [...bySlot(deps, used[n]!, possible)].map(([index, here]) => ({ manifest: used[n]![index]!, here })),
     );
-    if (inUse.includes(spaces.digests))
-      for (let at = 0; at < words.length; at += WORDS) {
-        const list = bySlot[slotOfHash(deps.hash(words, at), slots)]!;
-        if (list >= 0) look(list, at);
-      }
     const flags = new Uint8Array(devices.count);
     // Together: the merge waits, and reads of several slots share round trips.
-    await inParallel(found, READS_AT_ONCE, async (numbers, list) => {
-      if (numbers.length > 0) await flag(deps, used[list]!, digests, numbers, flags);
-    });
+    await inParallel(lookUps, READS_AT_ONCE, ({ manifest, here }) => flag(deps, manifest, here, flags));
     return flags.includes(1) ? flags : undefined;
   };
 }

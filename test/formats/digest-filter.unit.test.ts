@@ -25,3 +25,15 @@ test.each([1, 1_000, 50_000, 200_000])(
 test('an empty filter has nothing', () => {
   expect(seen(new DigestFilter(0), digests(10_000))).toBe(0);
 });
+
+test('a filter finds the digests that it may have among many, at any stride', () => {
+  const stride = 2 * WORDS;
+  const filter = new DigestFilter(1_000);
+  const words = randomFillSync(new Uint32Array(500 * stride));
+  for (let n = 0; n < 500; n += 3) filter.add(words, n * stride);
+  const places = Array.from({ length: 500 }, (_, n) => n * stride);
+  const found: number[] = [];
+  filter.eachPossible(words, 500, stride, (at) => found.push(at));
+  expect(found).toEqual(places.filter((at) => filter.mayHave(words, at)));
+  expect(found).toEqual(expect.arrayContaining(places.filter((_, n) => n % 3 === 0)));
+});

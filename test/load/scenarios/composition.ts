@@ -96,33 +96,26 @@ async function measure(bench: Bench, devices: number, attributeDevices: number, 
   };
 }
 
-/** B's report alone, and behind A's queued reports, which are queued again for each round. */
+/** B's report alone, then behind A's reports. */
 async function measureTurns(bench: Bench, devices: number, seed: number) {
   const { stack, signal } = bench;
+  const compositions = stack.db.collection(collections.compositions);
   const another = await stack.anotherPartner();
   const theirs = await storeAudience(bench, seed, devices, another);
   const queued: number[] = [];
   while (queued.length < QUEUED) queued.push(await storeAudience(bench, seed, devices));
   const took = { alone: [] as number[], behind: [] as number[] };
   const left: number[] = [];
-  for (let round = 0; round < ROUNDS; round++)
-    for (const situation of ['alone', 'behind'] as const) {
-      await stack.db.collection(collections.compositions).deleteMany({});
+  for (const situation of ['alone', 'behind'] as const)
+    for (let round = 0; round < ROUNDS; round++) {
+      // Finished reports are queued again; the others still are.
+      await compositions.deleteMany({ claim: { $exists: false } });
       if (situation === 'behind') for (const audience of queued) await stack.calls.queueReport(audience);
       const composed = await another.calls.compose(theirs, { everyMs: pollEveryMs, signal });
       took[situation].push(composed.seconds);
-      if (situation === 'behind') left.push(await untilFinished(bench));
+      if (situation === 'behind') left.push(await compositions.countDocuments({ claim: { $exists: true } }));
     }
   return { ...took, left };
-}
-
-/** Waits until all reports are finished. Returns how many were unfinished at first. */
-async function untilFinished({ stack, signal }: Bench): Promise<number> {
-  const unfinished = () =>
-    stack.db.collection(collections.compositions).countDocuments({ claim: { $exists: true } });
-  const first = await unfinished();
-  while ((await unfinished()) > 0) await sleep(pollEveryMs, undefined, { signal });
-  return first;
 }
 
 export const composition: Benchmark = {

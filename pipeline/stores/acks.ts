@@ -6,7 +6,7 @@ import { DEFAULT_SLOTS, MAX_SLOTS } from '../../schemas/topics.ts';
 import { packNumbers, unpackNumbers } from '../formats/number-table.ts';
 import { groupBy } from '../runtime/collections.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
-import { insertNew, removeInSteps } from './bulk.ts';
+import { removeInSteps } from './bulk.ts';
 
 export type AckStore = ReturnType<typeof createAckStore>;
 export type Ack = Omit<AckDocument, '_id'>;
@@ -60,9 +60,13 @@ function splitIntoPages(ack: Ack): { ack: Ack; pages: FilePairsDocument[] } {
 export function createAckStore(db: Db) {
   const acks = db.collection<AckDocument>(collections.acks);
   const slots = db.collection<SlotDocument>(collections.acks);
+  const both = db.collection<AckDocument | SlotDocument>(collections.acks);
   const filePairs = db.collection<FilePairsDocument>(collections.filePairs);
   const slotId = (slot: number) => `slot ${slot}`;
 
+  const record = (ack: Ack) => ({
+    updateOne: { filter: { _id: ackId(ack.job, ack.slot) }, update: { $setOnInsert: ack }, upsert: true },
+  });
   const advance = (slot: number, job: number) => ({
     updateOne: { filter: { _id: slotId(slot) }, update: { $max: { committedJob: job } }, upsert: true },
   });
@@ -81,8 +85,8 @@ export function createAckStore(db: Db) {
 
   return {
     /**
-     * Acks first, because a slot that has advanced past a job is never asked for its ack again. First writer wins, because a merge repeated
-     * after a crash may count less than the first.
+     * In one command, acks first, because a slot that has advanced past a job is never asked for its ack again. First writer wins, because
+     * a merge repeated after a crash may count less than the first.
      */
     recordAndAdvance: groupCommit(async (runs: Ack[][]) => {
       const stored = runs.flat().map(splitIntoPages);
@@ -90,12 +94,8 @@ export function createAckStore(db: Db) {
       await storePages(stored.flatMap(({ pages }) => pages));
       const last = new Map<number, number>();
       for (const { slot, job } of entries) last.set(slot, Math.max(job, last.get(slot) ?? 0));
-      await insertNew(
-        acks,
-        entries.map((entry) => ({ _id: ackId(entry.job, entry.slot), ...entry })),
-      );
       const advances = [...last].map(([slot, job]) => advance(slot, job));
-      await slots.bulkWrite(advances, { ordered: false });
+      await both.bulkWrite([...entries.map(record), ...advances], { ordered: true });
     }),
 
     async countByJob(jobs: number[]): Promise<Map<number, number>> {

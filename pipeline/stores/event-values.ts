@@ -69,6 +69,11 @@ export function createEventValueStore(db: Db, lastNumber = LAST_NUMBER) {
     return (await values.findOne({ audience, generation }, options))?.number ?? OTHER_NUMBER;
   }
 
+  /** Ordered, so that a crash in the middle leaves no gap. */
+  const insert = groupCommit(async (groups: EventValueDocument[][]) => {
+    await values.insertMany(groups.flat(), { ordered: true }).catch(reportTaken);
+  });
+
   return {
     /**
      * Numbers new values while the dictionary has room; false if it is full. Two dispatchers doing so for the same load assign the same
@@ -86,8 +91,7 @@ export function createEventValueStore(db: Db, lastNumber = LAST_NUMBER) {
       const documents = fitting.map((value, i): EventValueDocument => {
         return { _id: idOf(audience, generation, value), audience, generation, number: last + 1 + i, value };
       });
-      // Ordered, so that a crash in the middle leaves no gap.
-      if (documents.length > 0) await values.insertMany(documents, { ordered: true }).catch(reportTaken);
+      if (documents.length > 0) await insert(documents);
       return last + unknown.length < lastNumber;
     },
 

@@ -156,6 +156,8 @@ export function createDeviceSets(
 
     /** Flags devices that must not be stored. */
     suppressedAmong,
+    /** The suppression lists in use for a partner. */
+    suppressionLists: usedLists.of,
 
     /** Those of the identifiers (32 hex digits) that must not be stored for the partner. */
     async suppressedIdentifiers(partner: string, identifiers: string[]): Promise<Set<string>> {

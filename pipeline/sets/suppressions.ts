@@ -172,9 +172,14 @@ export function createSuppressions(
    * Flags the suppressed devices of a slot, all of one partner, with 1. Undefined: none. A merge calls it after reading the manifest that
    * it changes.
    */
-  return async (partner: string, slot: number, devices: Devices): Promise<Uint8Array | undefined> => {
+  return async (
+    partner: string,
+    slot: number,
+    devices: Devices,
+    listsOf = usedLists.of,
+  ): Promise<Uint8Array | undefined> => {
     if (devices.count === 0) return undefined;
-    const inUse = await usedLists.of(partner);
+    const inUse = await listsOf(partner);
     if (inUse.length === 0) return undefined;
     const deps = await depsOf();
     const slots = Array.from({ length: await slotCount() }, (_, n) => n);

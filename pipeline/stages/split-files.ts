@@ -180,10 +180,11 @@ export function createSplitFiles(deps: SplitDependencies): Stage<SplitStepName> 
 
   /** Reads and sends what the ledger lacks of the file. Undefined: the file is no longer wanted, or complete. */
   async function read(file: ListedFile, { step, trace }: Reading): Promise<Placed | undefined> {
-    const context = await step.read('look up the job', () => contexts.get(file.job, file.attempt));
-    if (!context?.wanted) return undefined;
-    const resume = await step.read('find where to resume', () => ledger.resumePoint(file));
-    if (resume === 'complete') return undefined;
+    const [context, resume] = await Promise.all([
+      step.read('look up the job', () => contexts.get(file.job, file.attempt)),
+      step.read('find where to resume', () => ledger.resumePoint(file)),
+    ]);
+    if (!context?.wanted || resume === 'complete') return undefined;
     const isWanted = () => wanted(file);
     const sent = await step.whileWanted('split the file', isWanted, (each) =>
       split(file, context.job, resume, { step: each, trace }),
@@ -230,10 +231,11 @@ export function createSplitFiles(deps: SplitDependencies): Stage<SplitStepName> 
     async handle({ message, step, trace }) {
       if (message.name !== 'ListedFile') return;
       const file = message.value;
-      const context = await step.read('look up the job', () => contexts.get(file.job, file.attempt));
-      if (!context?.wanted) return;
       const isLong = file.compressed && file.size >= IN_HAND_BYTES;
-      await (isLong ? finish : readOnce)(file, { step, trace });
+      if (!isLong) return void (await readOnce(file, { step, trace }));
+      // Takes no lease for a file that is not wanted.
+      const context = await step.read('look up the job', () => contexts.get(file.job, file.attempt));
+      if (context?.wanted) await finish(file, { step, trace });
     },
     /** If another reader sends the batch first, the file is published again and this is retried. */
     async giveUp({ message, step, trace }) {

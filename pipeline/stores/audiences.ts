@@ -1,7 +1,8 @@
 /** Audiences with the results of their finished loads. Pending and running loads are jobs. */
-import type { AnyBulkWriteOperation, ClientSession, Db, Filter } from 'mongodb';
+import type { AnyBulkWriteOperation, ClientSession, Db, Filter, UpdateOneModel } from 'mongodb';
 import { type AudienceDocument, collections, spaces } from '../../schemas/documents.ts';
 import { EVERYONE, type JobDocument, type JobError, JobStatus } from '../../schemas/job-documents.ts';
+import { groupCommit } from '../runtime/group-commit.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 
 /** The id in the console's deep link. Its range is disjoint from audience ids, so the two cannot be confused. */
@@ -47,7 +48,7 @@ export interface ErasedFrom {
 const WRITE_AT_ONCE = 1_000;
 
 /** The result of a finished load. */
-interface LoadResult {
+export interface LoadResult {
   /** These are added to the stored counts: new devices, matches among them, accepted rows, failed files. */
   newDevices: number;
   matchedDevices: number;
@@ -92,6 +93,13 @@ export type AudienceStore = ReturnType<typeof createAudienceStore>;
 export function createAudienceStore(db: Db) {
   const audiences = db.collection<AudienceDocument>(collections.audiences);
 
+  const update = groupCommit(async (updates: UpdateOneModel<AudienceDocument>[]) => {
+    await audiences.bulkWrite(
+      updates.map((updateOne) => ({ updateOne })),
+      { ordered: false },
+    );
+  });
+
   /** Generation by audience, for audiences that exist. */
   async function generationsOf(ids: number[]): Promise<Map<number, number>> {
     if (ids.length === 0) return new Map();
@@ -113,25 +121,20 @@ export function createAudienceStore(db: Db) {
       >,
     ): Promise<void> {
       if (job.kind !== 'audience' || job.audience !== job._id) return;
-      await audiences.updateOne(
-        { _id: job._id },
-        {
-          $setOnInsert: {
-            partner: job.partner,
-            customer: job.customer ?? null,
-            name: job.audienceName ?? '',
-            segment: segmentOf(job._id),
-            generation: 1,
-            uniqueDevices: 0,
-            uploadedDevices: 0,
-            matchedDevices: 0,
-            outcome: 2,
-            createdAt: job.createdAt,
-            updatedAt: job.createdAt,
-          },
-        },
-        { upsert: true },
-      );
+      const created = {
+        partner: job.partner,
+        customer: job.customer ?? null,
+        name: job.audienceName ?? '',
+        segment: segmentOf(job._id),
+        generation: 1,
+        uniqueDevices: 0,
+        uploadedDevices: 0,
+        matchedDevices: 0,
+        outcome: 2,
+        createdAt: job.createdAt,
+        updatedAt: job.createdAt,
+      } as const;
+      await update({ filter: { _id: job._id }, update: { $setOnInsert: created }, upsert: true });
     },
 
     find: (scope: Scope, id: number): Promise<AudienceDocument | null> =>
@@ -306,9 +309,9 @@ export function createAudienceStore(db: Db) {
       if (failedAsWhole(errors))
         failedPaths = { $setUnion: [failed, [{ $cond: [isFull, OTHER_PATHS, path] }]] };
       else if (errors === null) failedPaths = { $setDifference: [failed, [path]] };
-      await audiences.updateOne(
-        { _id: audience!, generation: generation!, loadedBy: { $not: { $gte: _id } } },
-        [
+      await update({
+        filter: { _id: audience!, generation: generation!, loadedBy: { $not: { $gte: _id } } },
+        update: [
           {
             $set: {
               // Not the slots' current counts: removals by privacy requests are recorded separately.
@@ -330,7 +333,7 @@ export function createAudienceStore(db: Db) {
             },
           },
         ],
-      );
+      });
     },
   };
 }

@@ -7,6 +7,7 @@ import { LRUCache } from 'lru-cache';
 import { type Db, MongoBulkWriteError } from 'mongodb';
 import { collections, type EventValueDocument } from '../../schemas/documents.ts';
 import { OTHER_EVENTS } from '../formats/parse-rows.ts';
+import { groupCommit } from '../runtime/group-commit.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import { removeInSteps, StaleRead } from './bulk.ts';
 
@@ -29,32 +30,49 @@ export function createEventValueStore(db: Db, lastNumber = LAST_NUMBER) {
   const numbers = new LRUCache<string, number>({ max: MAX_CACHED });
   const idOf = (audience: number, generation: number, value: string) => `${audience}.${generation}.${value}`;
 
-  /** The numbers of the values that are in the dictionary. */
-  async function find(audience: number, generation: number, wanted: string[]): Promise<Map<string, number>> {
-    const ids = new Map(wanted.map((value) => [idOf(audience, generation, value), value]));
+  /** Numbers by id. The slots of a load look for the same values at the same time. */
+  const findIds = groupCommit(async (wanted: string[][]): Promise<Map<string, number>[]> => {
     const found = new Map<string, number>();
-    for (const [id, value] of ids) {
+    const unknown = new Set<string>();
+    for (const id of wanted.flat()) {
       const number = numbers.get(id);
-      if (number === undefined) continue;
-      found.set(value, number);
-      ids.delete(id);
+      if (number === undefined) unknown.add(id);
+      else found.set(id, number);
     }
-    for (const group of inGroups(ids.keys(), within({ count: FIND_AT_ONCE }))) {
+    for (const group of inGroups(unknown, within({ count: FIND_AT_ONCE }))) {
       for await (const { _id, number } of values.find(
         { _id: { $in: group } },
         { projection: { number: 1 } },
       )) {
-        found.set(ids.get(_id)!, number);
+        found.set(_id, number);
         numbers.set(_id, number);
       }
     }
-    return found;
+    return wanted.map(() => found);
+  });
+
+  /** The numbers of the values that are in the dictionary. */
+  async function find(audience: number, generation: number, wanted: string[]): Promise<Map<string, number>> {
+    if (wanted.length === 0) return new Map();
+    const found = await findIds(wanted.map((value) => idOf(audience, generation, value)));
+    const numberOf = (value: string) => found.get(idOf(audience, generation, value));
+    return new Map(
+      wanted.flatMap((value) => {
+        const number = numberOf(value);
+        return number === undefined ? [] : [[value, number]];
+      }),
+    );
   }
 
   async function lastOf(audience: number, generation: number): Promise<number> {
     const options = { sort: { number: -1 }, projection: { number: 1 } } as const;
     return (await values.findOne({ audience, generation }, options))?.number ?? OTHER_NUMBER;
   }
+
+  /** Ordered, so that a crash in the middle leaves no gap. */
+  const insert = groupCommit(async (groups: EventValueDocument[][]) => {
+    await values.insertMany(groups.flat(), { ordered: true }).catch(reportTaken);
+  });
 
   return {
     /**
@@ -63,16 +81,17 @@ export function createEventValueStore(db: Db, lastNumber = LAST_NUMBER) {
      */
     async assign(audience: number, generation: number, given: Iterable<string>): Promise<boolean> {
       const wanted = [...new Set(given)].filter(isNumbered);
-      const known = await find(audience, generation, wanted);
+      const [known, last] = await Promise.all([
+        find(audience, generation, wanted),
+        lastOf(audience, generation),
+      ]);
       const unknown = wanted.filter((value) => !known.has(value));
       if (unknown.length === 0) return true;
-      const last = await lastOf(audience, generation);
       const fitting = unknown.slice(0, lastNumber - last);
       const documents = fitting.map((value, i): EventValueDocument => {
         return { _id: idOf(audience, generation, value), audience, generation, number: last + 1 + i, value };
       });
-      // Ordered, so that a crash in the middle leaves no gap.
-      if (documents.length > 0) await values.insertMany(documents, { ordered: true }).catch(reportTaken);
+      if (documents.length > 0) await insert(documents);
       return last + unknown.length < lastNumber;
     },
 

@@ -16,6 +16,7 @@ function setUp({ accepted = 9, first = 1, newest = 0, ended = [], phase = 'accep
   const environment = recordingEnvironment('dispatch');
   const taken: number[] = [];
   let reads = 0;
+  let extents = 0;
   const isOpen = (job: number) => !ended.includes(job);
   const scene = {
     accepted,
@@ -40,14 +41,17 @@ function setUp({ accepted = 9, first = 1, newest = 0, ended = [], phase = 'accep
         },
       },
       jobs: {
-        extent: async () => ({ first: 1, newest: scene.accepted }),
+        async extent() {
+          extents++;
+          return { first: 1, newest: scene.accepted };
+        },
         unfinishedFrom: scene.unfinishedFrom,
       },
     },
     { first, newest, step: environment.step, onJob: ({ _id }) => taken.push(_id) },
   );
   const republished = () => environment.sent.map(({ message }) => (message.value as { job: number }).job);
-  return { ...environment, scene, admission, taken, republished, reads: () => reads };
+  return { ...environment, scene, admission, taken, republished, reads: () => reads, extents: () => extents };
 }
 const numbers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 
@@ -65,6 +69,27 @@ it('jobs that have ended are passed over; the others are read many at a time', a
   for (const job of numbers(3, 250)) await admission.take(job, BigInt(job));
   expect(taken).toEqual(numbers(3, 250).filter((job) => !ended.includes(job)));
   expect(reads()).toBeLessThan(20);
+});
+
+it('a new job is read once, which also shows that it was accepted', async () => {
+  const { admission, scene, taken, reads, extents } = setUp({ accepted: 0 });
+  for (const job of [1, 2, 3]) {
+    scene.accepted = job;
+    await admission.take(job, BigInt(job));
+  }
+  expect(taken).toEqual([1, 2, 3]);
+  expect([reads(), extents()]).toEqual([3, 0]);
+});
+
+it('one that has ended was accepted; one that never was leaves those before it to their messages', async () => {
+  const { admission, taken, scene } = setUp({ accepted: 4, ended: [4] });
+  await admission.take(4, 4n);
+  expect([taken, admission.next()]).toEqual([[1, 2, 3], 5]);
+  await admission.take(9, 9n);
+  expect(admission.next()).toBe(5);
+  scene.accepted = 5;
+  await admission.take(5, 5n);
+  expect(taken).toEqual([1, 2, 3, 5]);
 });
 
 it('offsets stay before the message of the oldest job that has not ended', async () => {

@@ -11,6 +11,8 @@ interface AddedJob extends WaitingJob {
 
 interface StartedJob extends AddedJob {
   place: Place;
+  /** It came with the job as read; otherwise it is read again. */
+  isAsRead: boolean;
   /** Jobs in flight when this one started, in all, and by lane for lanes with pending jobs. */
   inFlight: number;
   pending: Map<string, number>;
@@ -27,14 +29,15 @@ function createScene(jobWindow: number) {
   const inFlightOf = (lane: string) => inFlight().filter((job) => job.lane === lane).length;
   const pending = () => added.filter((job) => !isStarted(job));
 
-  const lanes = createLanes({
+  const lanes = createLanes<AddedJob>({
     jobWindow,
     createGates: () => ({}) as Gates,
-    run: (id, place) =>
+    run: (id, place, admitted) =>
       new Promise<void>((resolve) => {
         const job: StartedJob = {
           ...added.find(({ _id }) => _id === id)!,
           place,
+          isAsRead: admitted === added.at(-1),
           inFlight: inFlight().length,
           pending: new Map(pending().map(({ lane }) => [lane, inFlightOf(lane)])),
           hasEarlierLoadEnded: false,
@@ -187,4 +190,18 @@ it('a lane that fills the window does not keep another from starting, nor from i
   expect([scene.inFlightOf('a'), scene.inFlightOf('b')]).toEqual([2, 2]);
   const shares = ['a', 'b'].map((lane) => ofLane(scene.started, lane).length);
   expect(Math.abs(shares[0]! - shares[1]!)).toBeLessThanOrEqual(4);
+});
+
+it('a job that starts at once starts as it was read; one that has waited is read again', async () => {
+  const { add, started } = createScene(1);
+  for (const lane of ['a', 'a', 'b', 'a']) add(lane);
+  expect(started.map(({ _id, isAsRead }) => [_id, isAsRead])).toEqual([
+    [1, true],
+    [3, true],
+  ]);
+  for (let n = 0; n < started.length; n++) await started[n]!.end();
+  expect(started.slice(2).map(({ _id, isAsRead }) => [_id, isAsRead])).toEqual([
+    [2, false],
+    [4, false],
+  ]);
 });

@@ -143,3 +143,38 @@ describe.each([
     }
   });
 });
+
+it('each attempt at a merge reads once which suppression lists are in use, for all of its jobs', async () => {
+  const { db } = database;
+  await emptyDatabase(db);
+  const sets = createDeviceSets(db);
+  let reads = 0;
+  const mergeJobs = createMergeJobs({
+    sets: {
+      ...sets,
+      // The first attempt is lost.
+      async merge(target, parts) {
+        for await (const _ of parts());
+        return sets.merge(target, parts);
+      },
+      async suppressionLists(partner) {
+        reads++;
+        return sets.suppressionLists(partner);
+      },
+    },
+    acks: createAckStore(db),
+    spills: createSpillStore(db),
+    eventValues: createEventValueStore(db),
+    verdicts: createVerdictStore(db),
+    hashDevice: testPlacement.hash,
+  });
+  const uncommitted = createUncommitted();
+  const jobs = [4, 5, 6];
+  for (const message of jobs.flatMap(messagesOf)) uncommitted.add(message, 0n);
+  const committed = createCommittedJobs(
+    new Map(SLOTS.map((slot) => [slot, { last: 0, open: new Set<number>() }])),
+  );
+  const markers = jobs.map((job) => markerOf({ job, passed }));
+  await mergeJobs({ markers, slots: SLOTS, committed, uncommitted }, recordedStep('sink'));
+  expect(reads).toBe(2 * SLOTS.length);
+});

@@ -22,7 +22,7 @@ it('a look that waited long for MongoDB is soon followed by the next', async () 
       },
       signal: new AbortController().signal,
     };
-    createPoll([look], step, { onError: reject })();
+    createPoll(look, step, { onError: reject })();
   });
   expect(Math.max(...pauses)).toBe(1_000);
 });
@@ -51,7 +51,7 @@ it('looks when there is news, however long it would have paused', async () => {
     const listen = (onNews: () => void) => {
       tell = onNews;
     };
-    createPoll([look], step, { listen, onError: reject })();
+    createPoll(look, step, { listen, onError: reject })();
     tell();
   });
   expect(looks).toBe(3);

@@ -117,7 +117,8 @@ export function setUp(given: Given = {}) {
     ledger: { slotTotals: async () => noTotals() },
     verdicts: { keep: async (_: number, verdict: unknown) => verdict },
     audiences: { ensure: async () => {} },
-    async listFiles() {
+    async listFiles(_job: JobDocument, _step: unknown, hasAudience: Promise<void>) {
+      await hasAudience;
       if (failsToList-- > 0) throw new Error('it cannot');
       take('list');
       if (problem) return { job: current, problem };

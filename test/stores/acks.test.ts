@@ -60,3 +60,23 @@ it('few files need no page', async () => {
     [1, 8],
   ]);
 });
+
+it.each([
+  ['few', 8],
+  ['many', 200],
+])('%s acks are stored with the progress of their slots; the first of each stands', async (_, slots) => {
+  const acks = createAckStore(database.db);
+  const all = Array.from({ length: slots }, (_, slot) => ackOf(slot, []));
+  await acks.recordAndAdvance(all.slice(0, 3));
+  await acks.recordAndAdvance(all.map((ack) => ({ ...ack, uniqueDevices: 9 })));
+  const stored = await acks.ofJob(JOB);
+  expect(stored.map(({ slot }) => slot).toSorted((a, b) => a - b)).toEqual(all.map(({ slot }) => slot));
+  expect(
+    stored
+      .filter(({ uniqueDevices }) => uniqueDevices === 1)
+      .map(({ slot }) => slot)
+      .toSorted(),
+  ).toEqual([0, 1, 2]);
+  const numbers = all.map(({ slot }) => slot);
+  expect(await acks.committedJobs(numbers)).toEqual(new Map(numbers.map((slot) => [slot, JOB])));
+});

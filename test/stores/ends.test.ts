@@ -8,7 +8,7 @@ import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { jobCollection } from '../../pipeline/stores/jobs/job-collection.ts';
 import { createJobStore, type Decision } from '../../pipeline/stores/jobs/jobs.ts';
 import { type JobDocument, JobStatus } from '../../schemas/job-documents.ts';
-import { emptyDatabase, openDatabase } from '../sets/database.ts';
+import { createGate, emptyDatabase, openDatabase } from '../sets/database.ts';
 
 const database = openDatabase();
 const jobs = () => createJobStore(database.db);
@@ -74,6 +74,20 @@ it('a job that was dropped meanwhile is not ended with the outcome of its merge'
   expect(ended).toMatchObject({ phase: 'ended', endNumber: 1 });
 });
 
+it('nothing ends before it is counted, or if counting fails', async () => {
+  const [only] = (await store(job(1))) as [JobDocument];
+  const failing = Promise.reject(new Error('not counted'));
+  failing.catch(() => {});
+  await expect(jobs().end(endings([only]), failing)).rejects.toThrow('not counted');
+  const counting = createGate();
+  const ending = jobs().end(endings([only]), counting.wait());
+  await counting.reached;
+  expect(await jobs().find(1)).toMatchObject({ phase: 'decided' });
+  expect(await createCounterStore(database.db).countEnds()).toBe(0);
+  counting.open();
+  expect(await ending).toMatchObject([{ phase: 'ended', endNumber: 1 }]);
+});
+
 const decision: Decision = {
   verdict: { passed: [], collapsed: [], attempt: 0, expected: new Binary(Buffer.alloc(0)) },
   rows: 1,
@@ -104,6 +118,43 @@ it.each([
   const decided = await decide(all);
   expect(phasesOf(decided)).toEqual(['decided', 'decided', 'listed', 'decided', 'listed']);
   expect(await jobCollection(database.db).find().sort({ _id: 1 }).toArray()).toEqual(decided);
+});
+
+it.each([
+  ['to be cancelled', { cancelRequested: true }],
+  ['at its next attempt', { attempt: 1 }],
+  ['withdrawn', { phase: 'withdrawn' }],
+] as const)('a single job that is %s is not decided', async (_, more) => {
+  const given = await store(listed(1, 'p', more));
+  const before = await jobs().find(1);
+  expect(await decide(given)).toEqual([before]);
+  expect(await jobs().find(1)).toEqual(before);
+});
+
+it('a job is decided in the same way alone and with others', async () => {
+  const startedAt = new Date(1_000);
+  const [alone, first] = await store(
+    listed(1, 'p', { startedAt, attempt: 1 }),
+    listed(2, 'p', { startedAt }),
+    listed(3, 'p'),
+  );
+  const verdict = { ...decision.verdict, attempt: 1 };
+  const [single] = await decide([alone!], { verdict });
+  const [grouped] = await decide([first!, (await jobs().find(3))!]);
+  const timeless = ({
+    decidedAt,
+    updatedAt,
+    _id,
+    requestToken,
+    attempt,
+    verdict: _,
+    ...rest
+  }: JobDocument) => {
+    expect(decidedAt).toEqual(updatedAt);
+    return rest;
+  };
+  expect(timeless(single!)).toEqual({ ...timeless(grouped!), createdAt: single!.createdAt });
+  expect(single).toMatchObject({ phase: 'decided', startedAt, verdict: { attempt: 1 } });
 });
 
 it('a decision that cancels the job stands, and one that was made stays', async () => {

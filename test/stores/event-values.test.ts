@@ -4,6 +4,7 @@ import { createEventValueStore, OTHER_NUMBER } from '../../pipeline/stores/event
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { collections } from '../../schemas/documents.ts';
 import { createGate, openDatabase } from '../sets/database.ts';
+import { commandsOf } from '../support/command-log.ts';
 
 const database = openDatabase();
 beforeAll(() => ensureIndexes(database.db));
@@ -58,6 +59,16 @@ describe('values', () => {
     await store().removeBelow(audience, 2);
     expect([await dictionary(1), await dictionary(2)]).toEqual([[other], [other, ...numbered(values(0, 3))]]);
   });
+});
+
+it('the slots of a load look for its values in a few commands', async () => {
+  const given = values(0, 5);
+  await store().assign(audience, 1, given);
+  const one = store();
+  const commands = await commandsOf(database.db, () =>
+    Promise.all(Array.from({ length: 16 }, () => one.numbersOf(audience, 1, given))),
+  );
+  expect(commands).toHaveLength(1);
 });
 
 describe('two dispatchers', () => {

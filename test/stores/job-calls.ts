@@ -258,6 +258,7 @@ export function jobCalls({ partner, job, accepted, loading, decidedJob, audience
       holders: [[{ spaces: [slot.space, 'a1.1'], slot: slot.slot }, some]],
       suppressedIdentifiers: [[partner, ['8f9bb0d55b0c4e2b9c1d2f6c1f0e7a11']]],
       suppressedAmong: [[partner, slot.slot, some]],
+      suppressionLists: [[partner]],
       removeKeys: [[slotTarget(slot), new Set([1])]],
       drop: [[slotTarget({ ...slot, job: slot.job + 1 })]],
       count: [[slot.space]],

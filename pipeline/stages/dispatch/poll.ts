@@ -22,7 +22,7 @@ const MAX_PAUSE_MS = 100;
 const MAX_SHARE_MS = 1_000;
 
 export function createPoll(
-  looks: Look[],
+  { isNeeded, look }: Look,
   step: Pick<DispatchStep, 'pause' | 'signal'>,
   { listen, onError }: PollOptions,
 ) {
@@ -32,7 +32,6 @@ export function createPoll(
   let lookMs = 0;
   let isNews = false;
   let endPause = () => {};
-  const isNeeded = () => looks.some((each) => each.isNeeded());
   listen?.(() => {
     isNews = true;
     endPause();
@@ -54,7 +53,7 @@ export function createPoll(
       await untilNews(pause);
       isNews = false;
       const began = performance.now();
-      const changed = (await Promise.all(looks.map((each) => each.look()))).some(Boolean);
+      const changed = await look();
       lookMs = performance.now() - began;
       pause = changed ? MIN_PAUSE_MS : Math.min(MAX_PAUSE_MS, pause * 1.3);
     }

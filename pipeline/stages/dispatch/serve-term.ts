@@ -83,27 +83,30 @@ export function createTerm(deps: TermDependencies, step: DispatchStep) {
   /** starting ─► active */
   async function start(): Promise<Admission> {
     const { first, newest } = await step.read('find the first unfinished job', () => jobs.extent());
-    const wake = () => poll();
+    // Separate, so that votes and acks do not wait for reading the ledger of other, larger jobs.
+    const wake = { files: () => pollFiles(), slots: () => pollSlots() };
     const endedBefore = () => Math.min(admitted.next(), lanes.oldest() ?? Number.POSITIVE_INFINITY);
-    const slots = createSlotCoordinator({ ...deps, endedBefore }, step, wake);
+    const slots = createSlotCoordinator({ ...deps, endedBefore }, step, wake.slots);
     const readAhead = createReadAhead(deps.readAheadBytes, (job) => lanes.isFirst(job));
-    const files = createFileLoader({ ...deps, readAhead }, step, wake);
-    const poll = createPoll([files, slots], step, { listen: deps.news.listen, onError: deps.onFatal });
+    const files = createFileLoader({ ...deps, readAhead }, step, wake.files);
+    const hints = { listen: deps.news.listen, onError: deps.onFatal };
+    const pollFiles = createPoll(files, step, hints);
+    const pollSlots = createPoll(slots, step, hints);
     const turns: Turns = { step, files, slots, readAhead, mayBeListed: (job) => job <= newest };
 
-    async function runToItsEnd(id: number, place: Place): Promise<void> {
+    async function runToItsEnd(id: number, place: Place, admitted?: JobDocument): Promise<void> {
       deps.onJobsInFlight(1);
       try {
-        const job = await step.read('read the job', () => jobs.find(id));
+        const job = admitted ?? (await step.read('read the job', () => jobs.find(id)));
         await deps.runJob(job!, { ...turns, ...place });
       } finally {
         deps.onJobsInFlight(-1);
       }
     }
     /** Never resolves for a job that fails: until the process exits, markers of other lanes must not count it as ended. */
-    const run = (id: number, place: Place) =>
+    const run = (id: number, place: Place, admitted?: JobDocument) =>
       new Promise<void>((resolve) => {
-        runToItsEnd(id, place).then(resolve, fail);
+        runToItsEnd(id, place, admitted).then(resolve, fail);
       });
     function onEnded(job: number): void {
       readAhead.admit();

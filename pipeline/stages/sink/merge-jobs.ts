@@ -24,7 +24,7 @@ import type { Uncommitted } from './uncommitted.ts';
 
 interface Dependencies {
   groupBytes?: number;
-  sets: Pick<DeviceSets, 'merge' | 'suppressedAmong'>;
+  sets: Pick<DeviceSets, 'merge' | 'suppressedAmong' | 'suppressionLists'>;
   acks: Pick<AckStore, 'recordAndAdvance'>;
   spills: SpillStore;
   eventValues: Pick<EventValueStore, 'numbersOf'>;
@@ -55,11 +55,18 @@ type Counts = Omit<GatheredSlot, 'devices'>;
 export function createMergeJobs(deps: Dependencies) {
   const { sets, acks, spills, eventValues, groupBytes = GROUP_BYTES } = deps;
   const gatherParts = createGatherParts(deps);
-  const suppressedIn =
-    (slot: number) =>
-    ({ partner }: JobMarker): SuppressedAmong =>
-    (devices) =>
-      sets.suppressedAmong(partner, slot, devices);
+  /** Of one attempt at a merge, which has read the manifest that it replaces: reads the lists in use once for all of its jobs. */
+  function suppressedIn(slot: number) {
+    const inUse = new Map<string, Promise<string[]>>();
+    function listsOf(partner: string): Promise<string[]> {
+      const lists = inUse.get(partner) ?? sets.suppressionLists(partner);
+      inUse.set(partner, lists);
+      return lists;
+    }
+    return ({ partner }: JobMarker): SuppressedAmong =>
+      (devices) =>
+        sets.suppressedAmong(partner, slot, devices, listsOf);
+  }
   /** Separate, so that a small run does not wait for a large one. */
   const budgets = { small: createByteBudget(groupBytes), large: createByteBudget(groupBytes) };
 

@@ -12,7 +12,8 @@ export type Shown<Field extends keyof JobDocument> = Pick<JobDocument, '_id' | F
 
 export const jobCollection = (db: Db) => db.collection<JobDocument>(collections.jobs);
 
-export const isUndecided = ({ phase }: JobDocument) => phase === 'accepted' || phase === 'listed';
+export const undecidedPhases: JobDocument['phase'][] = ['accepted', 'listed'];
+export const isUndecided = ({ phase }: JobDocument) => undecidedPhases.includes(phase);
 
 export const unfinishedPhases: JobDocument['phase'][] = ['accepted', 'listed', 'decided'];
 export const unfinished: Filter<JobDocument> = { phase: { $in: unfinishedPhases } };

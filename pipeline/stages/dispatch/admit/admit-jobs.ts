@@ -51,7 +51,14 @@ export function createAdmission(
     await step('republish', () => publisher.send('jobs', [message]));
   }
 
+  async function readAhead(): Promise<void> {
+    ahead = await step.read('read jobs', () => jobs.unfinishedFrom(next, READ_AT_ONCE));
+    newest = Math.max(newest, ahead.at(-1)?._id ?? 0);
+  }
+
   async function isAccepted(job: number): Promise<boolean> {
+    // Usually the job is new, so reading it to admit it shows that it was accepted.
+    if (job > newest && ahead.length === 0) await readAhead();
     if (job > newest) ({ newest } = await step.read('find the newest job', () => jobs.extent()));
     return job <= newest;
   }
@@ -62,8 +69,7 @@ export function createAdmission(
       return;
     }
     while (next <= last) {
-      if (ahead.length === 0)
-        ahead = await step.read('read jobs', () => jobs.unfinishedFrom(next, READ_AT_ONCE));
+      if (ahead.length === 0) await readAhead();
       const job = ahead[0];
       if (!job || job._id > last) break;
       if (job._id === last && offset !== null) offsets.set(last, offset);

@@ -19,16 +19,16 @@ interface Lane {
   next: number;
 }
 
-interface Term {
+interface Term<Job> {
   /** Maximum jobs in flight. Up to as many more are admitted as the first of their lane. */
   jobWindow: number;
   createGates(): Gates;
-  /** Resolves when the job has ended. Never rejects. */
-  run(job: number, place: Place): Promise<void>;
+  /** Resolves when the job has ended. Never rejects. `admitted`: the job as just read, unless it has waited. */
+  run(job: number, place: Place, admitted?: Job): Promise<void>;
   onEnded(job: number): void;
 }
 
-export function createLanes({ jobWindow, createGates, run, onEnded }: Term) {
+export function createLanes<Job extends WaitingJob>({ jobWindow, createGates, run, onEnded }: Term<Job>) {
   const lanes = new Map<string, Lane>();
   /** Lanes with jobs, least recently served first. */
   const busy = new Set<Lane>();
@@ -59,21 +59,22 @@ export function createLanes({ jobWindow, createGates, run, onEnded }: Term) {
     return next;
   }
 
-  function admit(): void {
+  function admit(added?: Job): void {
     for (let lane = nextLane(); lane; lane = nextLane()) {
       busy.delete(lane);
       busy.add(lane);
-      start(lane, lane.waiting.shift()!);
+      const next = lane.waiting.shift()!;
+      start(lane, next, next._id === added?._id ? added : undefined);
     }
   }
 
-  function start(lane: Lane, { _id, audience }: WaitingJob): void {
+  function start(lane: Lane, { _id, audience }: WaitingJob, admitted?: Job): void {
     const { gates, lastLoad } = lane;
     lane.inFlight.add(_id);
     laneOf.set(_id, lane);
     inFlight++;
     const earlierLoad = audience === null ? undefined : lastLoad.get(audience);
-    const ended = run(_id, { gates, number: lane.next++, earlierLoad }).then(() => {
+    const ended = run(_id, { gates, number: lane.next++, earlierLoad }, admitted).then(() => {
       lane.inFlight.delete(_id);
       laneOf.delete(_id);
       inFlight--;
@@ -87,11 +88,12 @@ export function createLanes({ jobWindow, createGates, run, onEnded }: Term) {
 
   return {
     /** Call it in order. */
-    add(name: string, job: WaitingJob): void {
+    add(name: string, job: Job): void {
       const lane = open(name);
-      lane.waiting.push(job);
+      const { _id, audience } = job;
+      lane.waiting.push({ _id, audience });
       busy.add(lane);
-      admit();
+      admit(job);
     },
 
     /** Whether the job is in flight and the first of its lane. */

@@ -11,7 +11,7 @@ import { unpackCounts, unpackNumbers } from '../../../formats/number-table.ts';
 import type { Logger } from '../../../runtime/log.ts';
 import { pagesIn } from '../../../stores/acks.ts';
 import type { AttributeChange } from '../../../stores/attribute-devices.ts';
-import type { ErasedFrom } from '../../../stores/audiences.ts';
+import type { ErasedFrom, LoadResult } from '../../../stores/audiences.ts';
 import { StaleRead } from '../../../stores/bulk.ts';
 import type { JobOutcome } from '../../../stores/jobs/jobs.ts';
 import type { Stores } from '../../../stores/stores.ts';
@@ -24,6 +24,8 @@ export interface Ending {
   outcome: JobOutcome;
   /** Pairs added by attribute; for a deletion, pairs removed. */
   attributePairs: Map<number, number>;
+  /** Of a load: what it adds to its audience. */
+  load?: LoadResult;
   /** Of a privacy request: what was removed from audiences. */
   erased: ErasedFrom[];
 }
@@ -82,21 +84,27 @@ export function createEndJobs(deps: Dependencies) {
     clearing.unref();
   }
 
-  async function updateAudience(
+  async function resultOf(
     job: JobDocument,
     acked: AckDocument[],
     errors: JobError[] | null,
-  ): Promise<void> {
+  ): Promise<LoadResult> {
     const { uploaded, failed, rejected } = await files.changeBy(job);
-    await audiences.recordLoad(job, {
+    return {
       newDevices: sum(acked, 'newDevices'),
       matchedDevices: sum(acked, 'matchedDevices'),
       uploadedDevices: uploaded,
       failedFiles: failed,
       rejected,
       errors,
-    });
+    };
   }
+
+  /** Each of another audience: a load waits until the previous load of its audience has ended. */
+  const recordLoads = (endings: Ending[], step: DispatchStep) =>
+    Promise.all(
+      endings.map(({ job, load }) => load && step('audience', () => audiences.recordLoad(job, load))),
+    );
 
   /** In order of the requests: an audience records only the last request it includes. */
   async function recordErasures(endings: Ending[], step: DispatchStep): Promise<void> {
@@ -146,7 +154,10 @@ export function createEndJobs(deps: Dependencies) {
         const { code, message } = failure;
         await step('fail-files', () => files.failAll(listing, { code, message } as FileFailure));
       }
-      if (job.audience !== null) await step('audience', () => updateAudience(job, acked, errors));
+      const load =
+        job.audience === null
+          ? {}
+          : { load: await step.read('add up the load', () => resultOf(job, acked, errors)) };
       const suppressed = sum(acked, 'suppressed');
       if (suppressed > 0 && job.listing)
         await step('suppressed', () => files.recordSuppressed(listing, suppressedByFile(acked)));
@@ -175,7 +186,7 @@ export function createEndJobs(deps: Dependencies) {
         ...(job.audience === null ? {} : growth),
         ...(drop ? { dropped: drop.slots } : {}),
       };
-      return { job, outcome, attributePairs: pairsByAttribute(acked), erased };
+      return { job, outcome, attributePairs: pairsByAttribute(acked), ...load, erased };
     },
 
     /** Jobs of a lane must be in order. */
@@ -184,12 +195,19 @@ export function createEndJobs(deps: Dependencies) {
       const loaded = endings
         .filter(({ job }) => job.kind === 'import' || job.kind === 'audience')
         .map(({ job, outcome: { rows } }) => ({ job, rows }));
-      await Promise.all([
+      const isCounted = Promise.all([
         changes.length > 0 && step('count-attributes', () => attributeDevices.record(changes)),
         loaded.length > 0 && step('count-usage', () => usage.record(loaded)),
+        recordLoads(endings, step),
         recordErasures(endings, step),
       ]);
-      const ended = await step('end', () => jobs.end(endings.map(({ job, outcome }) => ({ job, outcome }))));
+      isCounted.catch(() => {});
+      const ended = await step('end', () =>
+        jobs.end(
+          endings.map(({ job, outcome }) => ({ job, outcome })),
+          isCounted,
+        ),
+      );
       const dropped = ended.find(({ phase }) => phase !== 'ended');
       if (dropped) throw new Error(`job ${dropped._id} was dropped meanwhile`);
       // No longer needed. If the process dies first, the sweep removes them.

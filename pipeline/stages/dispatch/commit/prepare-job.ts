@@ -73,10 +73,12 @@ export function createPrepareJob(deps: PrepareJobDependencies) {
       deps.quotas.hold(job);
       return { job };
     }
-    await step('make-audience', () => deps.audiences.ensure(job));
+    const hasAudience = step('make-audience', () => deps.audiences.ensure(job));
+    hasAudience.catch(() => {});
     await earlierLoad;
-    if (job.kind === 'delete') return { job, outcome: nothing() };
-    const listed = await deps.listFiles(job, step);
+    const listed = job.kind === 'delete' ? undefined : await deps.listFiles(job, step, hasAudience);
+    await hasAudience;
+    if (!listed) return { job, outcome: nothing() };
     if (listed.problem) return { job: listed.job, outcome: nothing(0, [listed.problem]) };
     return listed;
   }

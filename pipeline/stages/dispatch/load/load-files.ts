@@ -91,6 +91,19 @@ export function createFileLoader(deps: LoadDependencies, step: DispatchStep, wak
     entry.done();
   }
 
+  const isLoading = (entry: LoadingJob) => loading.get(entry.job._id) === entry;
+
+  async function advance(entry: LoadingJob, isChanged: boolean, isTouched: boolean): Promise<void> {
+    await report(entry);
+    if (isTouched || isRead(entry)) await countGrowth(entry);
+    const isReleased = await holdOrRelease(entry);
+    if (!entry.isHeld && !entry.refused) {
+      if (isChanged || isReleased) await publishMore(entry);
+      await publishStalled(entry);
+    }
+    if (entry.refused || isRead(entry)) finish(entry);
+  }
+
   async function cancelUnwanted(): Promise<boolean> {
     const cancelled = await step.read('look for cancelled jobs', () =>
       deps.cancelledAmong([...loading.values()].map(({ job }) => job)),
@@ -141,19 +154,13 @@ export function createFileLoader(deps: LoadDependencies, step: DispatchStep, wak
     isNeeded: () => loading.size > 0,
     async look(): Promise<boolean> {
       if (loading.size === 0) return false;
-      const isCancelled = await cancelUnwanted();
-      const touched = await readLedger();
+      const [isCancelled, touched] = await Promise.all([cancelUnwanted(), readLedger()]);
+      for (const entry of touched.keys()) if (!isLoading(entry)) touched.delete(entry);
       const changed = await decide(touched);
-      for (const entry of loading.values()) {
-        await report(entry);
-        if (touched.has(entry) || isRead(entry)) await countGrowth(entry);
-        const isReleased = await holdOrRelease(entry);
-        if (!entry.isHeld && !entry.refused) {
-          if (changed.has(entry) || isReleased) await publishMore(entry);
-          await publishStalled(entry);
-        }
-        if (entry.refused || isRead(entry)) finish(entry);
-      }
+      // In parallel: a job whose files are read does not wait until those of a larger one are published.
+      await Promise.all(
+        [...loading.values()].map((entry) => advance(entry, changed.has(entry), touched.has(entry))),
+      );
       return isCancelled || changed.size > 0;
     },
   };

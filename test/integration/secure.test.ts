@@ -17,6 +17,7 @@ import { type OwnServers, startOwnServers } from '../faults/support/servers.ts';
 import { createDriver } from '../support/driver.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
 import { runHeadrace } from '../support/run-headrace.ts';
+import { runHere } from '../support/run-here.ts';
 import { impatient } from '../support/settings.ts';
 import { servers, startService, uniqueEnvironment, withOwnBucket } from '../support/stack.ts';
 import { setNames } from '../support/stored-sets.ts';
@@ -118,7 +119,7 @@ describe('with passwords at the brokers and at MongoDB, and no more rights than 
     const pipeline = await startService({ env: as('pipeline'), parts: ['pipeline'] });
     onTestFinished(() => pipeline.stop());
     const run = async (user: string, ...command: string[]) => {
-      const { code, stdout, stderr } = await runHeadrace(command, as(user));
+      const { code, stdout, stderr } = await runHere(command, as(user));
       expect([code, stderr.includes('HEADRACE_')], `${command.join(' ')}: ${stderr}`).toEqual([0, false]);
       return stdout;
     };

@@ -3,6 +3,7 @@
 const { mkdirSync, readFileSync, renameSync, writeFileSync } = require('node:fs');
 const Module = require('node:module');
 const { basename, dirname, join } = require('node:path');
+const { setFlagsFromString } = require('node:v8');
 const { Script } = require('node:vm');
 const { threadId } = require('node:worker_threads');
 
@@ -12,6 +13,8 @@ const WRITE_AFTER_MS = 3_000;
 const USAGE_ERROR = 2;
 /** One cache per command, because each runs a different part of the same file. */
 const [command] = /^[a-z]+$/.exec(process.argv[2] ?? '') ?? ['none'];
+/** What pipeline/worker.ts sets: the cache is written under these flags, so it must be read under them, too. */
+if (command === 'pipeline') setFlagsFromString('--heap-growing-percent=150');
 const builds = join(dirname(__dirname), 'node_modules', '.cache', 'headrace');
 
 function readIfThere(file) {

@@ -18,7 +18,7 @@ import type { ThreadData, ThreadHealth } from './stage-thread.ts';
  * 50 MB of throughput: a quarter of the CPU time, and almost nothing is freed. A fixed factor lets the old space grow to 2.5 times its
  * live size before a mark; V8's own factor varies from 1.1 to 4.
  */
-const GROW_HEAP = '--heap-growing-percent=150';
+export const GROW_HEAP = '--heap-growing-percent=150';
 
 function stagesByThread(chosen: readonly StageName[], threads: number): (readonly StageName[])[] {
   if (threads === 1) return [chosen];

@@ -20,13 +20,13 @@ import { createStores } from '../../pipeline/stores/stores.ts';
 import { type AudienceDocument, collections } from '../../schemas/documents.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { createScene, devices } from './composition-scene.ts';
-import { type Api, AUDIENCE, startApiProcess, type TestPartner } from './support.ts';
+import { type Api, AUDIENCE, startApiOnOwnData, type TestPartner } from './support.ts';
 
 let api: Api;
 let partner: TestPartner;
 let audience: number;
 beforeAll(async () => {
-  api = await startApiProcess();
+  api = await startApiOnOwnData();
   partner = await api.partner();
   audience = await createScene(api).audience(partner, { rows: { a: devices(0, 1_000) } });
 });

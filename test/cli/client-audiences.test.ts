@@ -2,22 +2,20 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { beforeAll, expect, it, vi } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { audience, audienceDetails, rejectedRow } from '../../schemas/http-answers.ts';
 import { composition } from '../../schemas/http-composition.ts';
 import { privacyRequestDetails } from '../../schemas/http-privacy.ts';
 import { file, ids } from '../support/rows.ts';
+import { runHere } from '../support/run-here.ts';
 import { type Service, sharedService } from '../support/stack.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { createTerminal, provision, type Variables, variablesOf } from './partner.ts';
 
-// Every command starts its own process.
-vi.setConfig({ testTimeout: 300_000 });
-
 let service: Service;
 let variables: Variables;
 let tokenOf: (customer: string) => Promise<string>;
-const { run, json, lines, failure } = createTerminal(() => variables);
+const { run, json, lines, failure } = createTerminal(() => variables, runHere);
 
 beforeAll(async () => {
   service = await sharedService();

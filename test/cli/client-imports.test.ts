@@ -2,21 +2,19 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { importLog } from '../../schemas/http-answers.ts';
 import { dryRun } from '../../schemas/http-dry-runs.ts';
 import { bigFile, file, ids } from '../support/rows.ts';
+import { runHere } from '../support/run-here.ts';
 import { type Service, sharedService } from '../support/stack.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { createTerminal, provision, type Variables, variablesOf } from './partner.ts';
 
-// Every command starts its own process.
-vi.setConfig({ testTimeout: 300_000 });
-
 let service: Service;
 let variables: Variables;
 let attribute: number;
-const { run, json, lines, failure } = createTerminal(() => variables);
+const { run, json, lines, failure } = createTerminal(() => variables, runHere);
 
 beforeAll(async () => {
   service = await sharedService();

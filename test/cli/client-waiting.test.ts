@@ -4,31 +4,28 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { importLog } from '../../schemas/http-answers.ts';
-import { type OwnService, startService } from '../support/stack.ts';
+import { type Api, startApiOnOwnData } from '../api/support.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type AnsweringProxy, startAnsweringProxy } from './answering-proxy.ts';
 import { hasTerminals, startInTerminal } from './in-terminal.ts';
 import { createTerminal, provision, type Variables, variablesOf } from './partner.ts';
 
-let service: OwnService;
+let api: Api;
 let proxy: AnsweringProxy;
 let variables: Variables;
 const { json, failure, start } = createTerminal(() => variables);
 
 beforeAll(async () => {
   // Without a pipeline no job ends; with a limit of one request per second the rate limit is hit soon.
-  service = await startService({
-    parts: ['api'],
-    env: { HEADRACE_RATE_PER_SECOND: '1' },
-  });
-  const { issued } = await provision(service);
-  proxy = await startAnsweringProxy(service.apiUrl);
+  api = await startApiOnOwnData({ HEADRACE_RATE_PER_SECOND: '1' });
+  const { issued } = await provision(api.service);
+  proxy = await startAnsweringProxy(api.service.apiUrl);
   variables = variablesOf(issued, proxy.url);
 });
 afterAll(async () => {
   await proxy?.close();
-  await service?.stop();
+  await api?.stop();
 });
 
 it('still running after --timeout: 8, its record, and how to follow it again', async () => {

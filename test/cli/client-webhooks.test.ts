@@ -1,31 +1,29 @@
 /** `headrace webhook …` and `headrace admin webhook …` against the real service. */
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createdWebhook, delivery, deliveryDetails, webhook } from '../../schemas/http-webhooks.ts';
+import { type Api, startApiOnOwnData } from '../api/support.ts';
 import { isSigned, type Receiver, startReceiver } from '../api/webhook-receiver.ts';
 import { runAdmin } from '../support/run-admin.ts';
-import { type OwnService, startService } from '../support/stack.ts';
+import { runHere } from '../support/run-here.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { createTerminal, type IssuedPartner, provision, type Variables, variablesOf } from './partner.ts';
 
-// Every command starts its own process.
-vi.setConfig({ testTimeout: 300_000 });
-
-let service: OwnService;
+let api: Api;
 let receiver: Receiver;
 let issued: IssuedPartner;
 let admin: Awaited<ReturnType<typeof provision>>['admin'];
 let variables: Variables;
-const { json, lines, failure } = createTerminal(() => variables);
+const { json, lines, failure } = createTerminal(() => variables, runHere);
 
 beforeAll(async () => {
-  service = await startService({ parts: ['api'], env: { HEADRACE_WEBHOOK_ALLOW_PRIVATE: '1' } });
+  api = await startApiOnOwnData({ HEADRACE_WEBHOOK_ALLOW_PRIVATE: '1' });
   receiver = await startReceiver();
-  ({ issued, admin } = await provision(service));
-  variables = variablesOf(issued, service.apiUrl);
+  ({ issued, admin } = await provision(api.service));
+  variables = variablesOf(issued, api.service.apiUrl);
 });
 afterAll(async () => {
   await receiver?.close();
-  await service?.stop();
+  await api?.stop();
 });
 
 it('is added, listed, tested, sent again, rotated, disabled and removed', async () => {
@@ -86,7 +84,7 @@ it('an operator adds, lists, rotates and removes it', async () => {
   const rotated = await admin<{ secrets: unknown[] }>('webhook', 'rotate', ...partner, ...one);
   expect(rotated.secrets).toHaveLength(2);
   const refused = async (...args: string[]) => {
-    const { code, stderr } = await runAdmin(['webhook', ...args], service.env);
+    const { code, stderr } = await runAdmin(['webhook', ...args], api.service.env);
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^headrace: /)]);
     return stderr;
   };

@@ -6,7 +6,7 @@ import { createLogger } from '../../pipeline/runtime/log.ts';
 import { collections } from '../../schemas/documents.ts';
 import { eventually } from '../support/eventually.ts';
 import { withService } from '../support/fixture.ts';
-import { runHeadrace } from '../support/run-headrace.ts';
+import { runHere } from '../support/run-here.ts';
 import { impatient } from '../support/settings.ts';
 import { type OwnService, servers, uniqueEnvironment } from '../support/stack.ts';
 
@@ -28,7 +28,7 @@ async function examine(
   env: OwnService['env'],
   command = ['doctor'],
 ): Promise<Report & { code: number | null }> {
-  const { code, stdout, stderr } = await runHeadrace([...command, '--json'], env);
+  const { code, stdout, stderr } = await runHere([...command, '--json'], env);
   expect(stderr).toBe('');
   return { code, ...(JSON.parse(stdout) as Report) };
 }
@@ -64,7 +64,7 @@ test('a healthy service: every check is there, nothing is a problem, the exit co
 });
 
 test('for a person: a line for each check, below it what to do, and the sum', async ({ service }) => {
-  const { code, stdout } = await runHeadrace(['doctor'], service.env);
+  const { code, stdout } = await runHere(['doctor'], service.env);
   expect(code).toBe(0);
   expect(stdout).toMatch(/^ok +kafka connection +\S+ responds; the cluster has 1 broker$/m);
   expect(stdout).toMatch(/^warning +settings +HEADRACE_REPLICATION_FACTOR: .*\n +do: set it to 3/m);

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { account, usage } from '../../schemas/http-account.ts';
 import { attribute, importLog } from '../../schemas/http-answers.ts';
@@ -25,9 +25,6 @@ import { follow, type Outcome, type RunningHeadrace } from '../support/run-headr
 import { type Service, sharedService } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type IssuedPartner, provision } from './partner.ts';
-
-// Every command starts its own process.
-vi.setConfig({ testTimeout: 300_000 });
 
 let service: Service;
 let issued: IssuedPartner;

@@ -13,6 +13,7 @@ import {
   runHeadrace,
   startHeadrace,
 } from '../support/run-headrace.ts';
+import type { runHere } from '../support/run-here.ts';
 import type { Service } from '../support/stack.ts';
 
 export type { IssuedPartner };
@@ -55,8 +56,9 @@ export const emptyHome = (): Variables => ({
   XDG_CONFIG_HOME: mkdtempSync(join(inject('scratch'), 'home-')),
 });
 
-export function createTerminal(variables: () => Variables) {
-  const run = (...args: string[]): Promise<Outcome> => runHeadrace(args, variables());
+/** `runOne`: a process for each command, or runHere. */
+export function createTerminal(variables: () => Variables, runOne: typeof runHere = runHeadrace) {
+  const run = (...args: string[]): Promise<Outcome> => runOne(args, variables());
   return {
     run,
     start: (...args: string[]) => startHeadrace(args, variables()),

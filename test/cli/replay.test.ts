@@ -11,7 +11,7 @@ import { type TopicKey, topics } from '../../schemas/topics.ts';
 import type { Driver } from '../support/driver.ts';
 import { withService } from '../support/fixture.ts';
 import { asMembers, file, ids } from '../support/rows.ts';
-import { runHeadrace } from '../support/run-headrace.ts';
+import { runHere } from '../support/run-here.ts';
 import { type OwnService, startService } from '../support/stack.ts';
 import { setNames } from '../support/stored-sets.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -30,7 +30,7 @@ interface Result {
 }
 
 async function replay({ env }: OwnService, ...args: string[]): Promise<Result> {
-  const { code, stdout, stderr } = await runHeadrace(['replay', '--json', ...args], env);
+  const { code, stdout, stderr } = await runHere(['replay', '--json', ...args], env);
   expect(code, stderr).toBe(0);
   return JSON.parse(stdout);
 }
@@ -126,11 +126,11 @@ test('a dead letter is put back once its cause is mended, and its job ends with 
 });
 
 test('says first what it will do, and does nothing unless somebody agrees', async ({ service }) => {
-  const { code, stdout, stderr } = await runHeadrace(['replay', '--job', String(job)], service.env);
+  const { code, stdout, stderr } = await runHere(['replay', '--job', String(job)], service.env);
   expect(stdout).toMatch(new RegExp(`^to publish again: the messages of job ${job} \\(import, partner `));
   expect(stdout).toContain(`${service.config.topicPrefix}.rows  `);
   expect(stdout).toContain('the job has ended (done, 3,001 rows, 3,000 devices)');
   expect([code, stderr]).toEqual([2, expect.stringContaining('pass --yes to confirm')]);
-  const none = await runHeadrace(['replay', '--job', '999', '--yes'], service.env);
+  const none = await runHere(['replay', '--job', '999', '--yes'], service.env);
   expect(none).toMatchObject({ code: 1, stdout: '', stderr: 'headrace: job 999 does not exist\n' });
 });

@@ -1,12 +1,13 @@
 /** `headrace tap` as a user and as a script run it, on the real stack. */
 import { readFileSync } from 'node:fs';
 import { parse } from 'csv-parse/sync';
-import { expect, vi } from 'vitest';
+import { expect } from 'vitest';
 import type { Described } from '../../deploy/cli/operator/describe-message.ts';
 import { encode } from '../../pipeline/wire/codec.ts';
 import { withService } from '../support/fixture.ts';
 import { file, ids } from '../support/rows.ts';
-import { runHeadrace, startHeadrace } from '../support/run-headrace.ts';
+import { startHeadrace } from '../support/run-headrace.ts';
+import { runHere } from '../support/run-here.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const base = withService({ parts: ['pipeline'] });
@@ -39,13 +40,11 @@ const test = base.extend<{ loaded: Loaded }>({
   ],
 });
 
-vi.setConfig({ testTimeout: 300_000 });
-
 const all = ['jobs', 'files', 'rows', 'devices', 'rejects', 'status'];
 const linesOf = (stdout: string) => stdout.split('\n').filter((line) => line !== '');
 
 async function tap(env: Record<string, string>, ...args: string[]): Promise<Described[]> {
-  const outcome = await runHeadrace(['tap', ...args], env);
+  const outcome = await runHere(['tap', ...args], env);
   expect(outcome.code, outcome.stderr).toBe(0);
   return linesOf(outcome.stdout).map((line) => JSON.parse(line));
 }
@@ -101,7 +100,7 @@ test('begins and ends at an offset, at a time, and so long ago', async ({ servic
 });
 
 test('CSV with a header, for a spreadsheet', async ({ service, loaded }) => {
-  const { stdout } = await runHeadrace(['tap', 'rejects', 'jobs', '--format', 'csv'], service.env);
+  const { stdout } = await runHere(['tap', 'rejects', 'jobs', '--format', 'csv'], service.env);
   const records = parse(stdout, { columns: true }) as Record<string, string>[];
   const reject = records.find(({ topic }) => topic === 'rejects')!;
   expect(reject).toMatchObject({ type: 'RejectedRows', job: String(loaded.job) });
@@ -110,7 +109,7 @@ test('CSV with a header, for a spreadsheet', async ({ service, loaded }) => {
 
 test('for a person: one line a message, its devices and rows below', async ({ service, loaded }) => {
   const args = ['tap', 'rows', 'rejects', '--job', String(loaded.job), '--format', 'pretty', '--rows'];
-  const { stdout } = await runHeadrace(args, service.env);
+  const { stdout } = await runHere(args, service.env);
   const lines = linesOf(stdout);
   expect(lines[0]).toMatch(
     new RegExp(`rows/\\d+@\\d+ {2}RowBatch {2}job=${loaded.job} {2}file=0 {2}batch=0`),

@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import { withService } from '../support/fixture.ts';
 import { file, ids } from '../support/rows.ts';
-import { runHeadrace } from '../support/run-headrace.ts';
+import { runHere } from '../support/run-here.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** Without validate: nothing reads what split sends. */
@@ -31,7 +31,7 @@ test('every topic with its contents, and the lag of its stage in messages and in
   await driver.import(partner, 'a.csv');
 
   const list = async () => {
-    const { code, stdout, stderr } = await runHeadrace(['topics', '--json'], env);
+    const { code, stdout, stderr } = await runHere(['topics', '--json'], env);
     expect(code, stderr).toBe(0);
     return new Map((JSON.parse(stdout) as Topic[]).map((topic) => [topic.topic.split('.').pop()!, topic]));
   };
@@ -70,7 +70,7 @@ test('every topic with its contents, and the lag of its stage in messages and in
   // The job is in flight, so its message's offset is not committed.
   expect(topics.get('jobs')!.lag).toMatchObject({ stage: 'dispatch', messages: 1 });
 
-  const { stdout } = await runHeadrace(['topics'], env);
+  const { stdout } = await runHere(['topics'], env);
   const line = stdout.split('\n').find((one) => one.startsWith(`${config.topicPrefix}.rows `))!;
   expect(line).toMatch(/ 3 days +validate: 1 message, .* job\.file\.batch +RowBatch \(1\) /);
 });

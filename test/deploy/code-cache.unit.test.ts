@@ -1,9 +1,10 @@
 /** V8's code cache is stored beside a build and used by the next process; an incompatible cache is replaced. */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, it } from 'vitest';
+import { GROW_HEAP } from '../../pipeline/worker.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const build = join(root, 'node_modules/.cache/headrace', `test-${process.pid}`);
@@ -34,4 +35,14 @@ it('is written by the first process, and written again if it is broken', () => {
   writeFileSync(cache, written.subarray(0, 100));
   expect(run('first')).toBe(expected);
   expect(readFileSync(cache).length).toBeGreaterThan(100);
+});
+
+it('is used by the next pipeline, although a pipeline sets flags of V8', () => {
+  mkdirSync(build, { recursive: true });
+  writeFileSync(join(build, 'program.cjs'), `require('node:v8').setFlagsFromString('${GROW_HEAP}');`);
+  run('pipeline');
+  const cache = join(build, 'code-cache', 'program.cjs.pipeline');
+  const { ino } = statSync(cache);
+  run('pipeline');
+  expect(statSync(cache).ino).toBe(ino);
 });

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { count } from '../../api/client/format.ts';
 import type { DemoPartner } from '../../deploy/demo/provision.ts';
 import { attributes, audiences, marketplaceSample } from '../../deploy/demo/samples.ts';
@@ -17,9 +17,6 @@ import { eventually } from '../support/eventually.ts';
 import { type RunningHeadrace, runHeadrace, startHeadrace, startNpm } from '../support/run-headrace.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { missingFrom, readme, runReadme } from './readme-commands.ts';
-
-// Starts a whole stack several times on a shared machine.
-vi.setConfig({ testTimeout: 600_000, hookTimeout: 300_000 });
 
 let folder: string;
 let state: string;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { MongoClient } from 'mongodb';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { identify, isRunning } from '../../deploy/local/process-identity.ts';
 import { readState } from '../../deploy/local/state.ts';
 import { eventually } from '../support/eventually.ts';
@@ -23,8 +23,6 @@ interface Described {
   };
   processes: Record<'kafka' | 'mongod' | 's3', number>;
 }
-
-vi.setConfig({ testTimeout: 300_000 });
 
 let state: string;
 const up = async (): Promise<[Described, Outcome]> => {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { identify, isRunning } from '../../deploy/local/process-identity.ts';
 import { readState } from '../../deploy/local/state.ts';
 import { mongoHosts } from '../../pipeline/runtime/errors.ts';
@@ -22,8 +22,6 @@ interface Described {
   kafka_brokers: string[];
   processes: { kafka: null; mongod: null; s3: null; api: number; pipeline: number };
 }
-
-vi.setConfig({ testTimeout: 300_000 });
 
 let folder: string;
 let state: string;

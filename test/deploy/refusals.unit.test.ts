@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openState } from '../../deploy/local/state.ts';
-import { runHeadrace } from '../support/run-headrace.ts';
+import { runHere as runHeadrace } from '../support/run-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const startServersIn = (state: string) => ['up', '--servers-only', '--detach', '--state', state];

@@ -50,6 +50,8 @@ describe('cutting', () => {
         const cuts = cut(bytes, size, [65_536]);
         let end = 0;
         let lines = 0;
+        let counted = 0;
+        let newlines = 0;
         for (const [number, batch] of cuts.entries()) {
           expect(batch).toMatchObject({ batch: number, start: end, last: number === cuts.length - 1 });
           if (number > 0) expect(batch.first_line).toBe(lines + 1);
@@ -57,9 +59,9 @@ describe('cutting', () => {
           lines += batch.lines;
           if (batch.failure) break;
           expect(batch.rows.equals(bytes.subarray(batch.end - batch.rows.length, batch.end))).toBe(true);
-          const before = bytes.subarray(0, batch.end - batch.rows.length);
-          if (batch.rows.length > 0)
-            expect(batch.first_line).toBe(before.toString('latin1').split('\n').length);
+          for (const first = batch.end - batch.rows.length; counted < first; counted++)
+            if (bytes[counted] === 0x0a) newlines++;
+          if (batch.rows.length > 0) expect(batch.first_line).toBe(newlines + 1);
           if (!batch.last) expect(batch.rows.at(-1)).toBe(0x0a);
           if (batch.rows.length > size) expect(cut(batch.rows, size)).toHaveLength(1);
         }

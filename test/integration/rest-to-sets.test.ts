@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { file, ids } from '../support/rows.ts';
-import { type IssuedPartner, lastJsonLine, runHeadrace } from '../support/run-headrace.ts';
+import { type IssuedPartner, lastJsonLine } from '../support/run-headrace.ts';
+import { runHere } from '../support/run-here.ts';
 import { type Service, sharedService } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -12,7 +13,7 @@ let partner: IssuedPartner;
 let s3: S3Client;
 
 const admin = async <T>(...args: string[]): Promise<T> =>
-  lastJsonLine<T>(await runHeadrace(['admin', ...args, '--json'], service.env));
+  lastJsonLine<T>(await runHere(['admin', ...args, '--json'], service.env));
 
 beforeAll(async () => {
   service = await sharedService();

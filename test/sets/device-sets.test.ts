@@ -76,9 +76,7 @@ const sorted = <V>(map: Map<string, V>) => [...map].sort(([a], [b]) => (a < b ? 
 describe.each([
   { seed: 1, ...even },
   { seed: 2, ...even },
-  { seed: 3, ...even },
   { seed: 4, ...same },
-  { seed: 5, ...same },
   { seed: 6, ...few },
 ])('seed $seed, placed $name', ({ seed, placement, layout }) => {
   it('holds what was merged, counts what is new and what matches, and takes each job once', async () => {
@@ -318,7 +316,8 @@ it('a device with a million keys, more than a page has room for, keeps all of th
   const neighbours = keyed({ devices: fromHex(Array.from({ length: 50 }, (_, n) => numberedDevice(n))) });
   const { changes } = await sets.merge(slotTarget({ ...target, job: 1 }), onePart(merge([rich, neighbours])));
   expect([changes[0]!.devices, sum(changes[0]!.pairs)]).toEqual([50, keys.length]);
-  expect((await stored(sets, 'a79.1')).get(name)).toEqual([...keys]);
+  const found = Uint32Array.from((await stored(sets, 'a79.1')).get(name)!);
+  expect(Buffer.from(found.buffer).equals(Buffer.from(keys.buffer))).toBe(true);
   expect(await largestPage()).toBeLessThanOrEqual(defaultLayout.maxPageBytes);
   const removed = await sets.removeKeys(slotTarget({ ...target, job: 2 }), new Set(keys.subarray(1)));
   expect(removed.changes[0]).toMatchObject({ devices: 1 });

@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { LoadReport } from '../../../deploy/cli/load/report.ts';
-import { type Service, sharedService, startService } from '../../support/stack.ts';
+import { startApi } from '../../api/support.ts';
+import { runHere } from '../../support/run-here.ts';
+import { type Service, sharedService } from '../../support/stack.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { startAnsweringProxy } from '../answering-proxy.ts';
@@ -14,7 +16,7 @@ let service: Service;
 let issued: IssuedPartner;
 let variables: Variables;
 let attributes: number;
-const { run, json, lines, failure, start } = createTerminal(() => variables);
+const { run, json, lines, failure, start } = createTerminal(() => variables, runHere);
 
 beforeAll(async () => {
   service = await sharedService();
@@ -195,9 +197,9 @@ it('for a person it prints a summary, and where the report is', async () => {
 });
 
 it('a service that does not say that it is one for tests is left alone', async () => {
-  const real = await startService({ parts: ['api'] });
+  const real = await startApi({ HEADRACE_ALLOW_LOAD: '0' });
   try {
-    expect(await failure(1, 'load', '--api-url', real.apiUrl)).toMatchObject({
+    expect(await failure(1, 'load', '--api-url', real.service.apiUrl)).toMatchObject({
       code: 'load_not_allowed',
       message: expect.stringContaining('HEADRACE_ALLOW_LOAD=1'),
     });

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { ApiProblem } from '../client/problem.ts';
 import { createStore } from './store.ts';
 
 export function useTitle(title: string): void {
@@ -16,6 +17,24 @@ export function useNow(everyMs: number): number {
     return () => clearInterval(timer);
   }, [everyMs]);
   return now;
+}
+
+/** Runs a change of the user, and keeps the problem if the API refuses it. */
+export function useAction() {
+  const [isBusy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<ApiProblem>();
+  async function run(action: () => Promise<unknown>): Promise<void> {
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      await action();
+    } catch (error) {
+      if (!(error instanceof ApiProblem)) throw error;
+      setProblem(error);
+    }
+    setBusy(false);
+  }
+  return { isBusy, problem, run, dismiss: () => setProblem(undefined) };
 }
 
 /** The next text for screen readers. */

@@ -1,16 +1,12 @@
 /** The pages in a real browser: each enforces the content security policy, and a deep link leaves no token behind. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { tokenOf } from '../api/console-support.ts';
-import { type Api, AUDIENCE, sharedApi, type TestPartner } from '../api/support.ts';
+import { AUDIENCE } from '../api/support.ts';
+import { useApi, usePartner } from '../api/use-api.ts';
 import { useBrowser } from './support/browser.ts';
 
-let api: Api;
-let partner: TestPartner;
-beforeAll(async () => {
-  api = await sharedApi();
-  partner = await api.partner();
-});
-afterAll(() => api?.stop());
+const api = useApi();
+const partner = usePartner(api);
 
 const browser = useBrowser();
 const at = (path: string) => api.service.apiUrl + path;

@@ -1,11 +1,11 @@
 /** Small parts that most pages use. */
-
 import type { ComponentChildren } from 'preact';
 import { age, count, exactTime, plural } from '../../client/format.ts';
 import type { ApiProblem } from '../../client/problem.ts';
-import type { ImportLogError, Status as Value } from '../../client/types.ts';
+import type { Delivery, ImportLogError, Session, Status as Value, Webhook } from '../../client/types.ts';
 import { byRows, rejectExplanation, rejectReason, statusWords } from '../../client/words.ts';
 import { useNow } from '../hooks.ts';
+import type { Query } from '../query.ts';
 
 const classes: Record<Value, string> = { 0: 'pending', 1: 'running', 2: 'done', 3: 'failed' };
 
@@ -147,6 +147,57 @@ export function Errors({
   );
 }
 
+interface ChoiceProps<T> {
+  legend: string;
+  value: T;
+  onChoose: (value: T) => void;
+  options: readonly { value: T; label: string; note?: string }[];
+}
+
+/** Radio buttons. */
+export function Choice<T>({ legend, value, onChoose, options }: ChoiceProps<T>) {
+  return (
+    <fieldset>
+      <legend>{legend}</legend>
+      {options.map((option) => (
+        <label key={option.label} class="option">
+          <input
+            type="radio"
+            name={legend}
+            checked={value === option.value}
+            onChange={() => onChoose(option.value)}
+          />
+          <span>
+            {option.label} {option.note && <span class="quiet">{option.note}</span>}
+          </span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+/** In place of the data of a query: that it is being read, or why it was not. */
+export function QueryState({ query, rows }: { query: Query<unknown>; rows: number }) {
+  if (query.problem) return <Problem problem={query.problem} retry={query.reload} />;
+  return query.data === undefined ? <SkeletonRows rows={rows} /> : null;
+}
+
+/** `Submitted` and `Last change`, in a list of facts. */
+export function Times({ created_at, updated_at }: { created_at: string; updated_at: string }) {
+  return (
+    <>
+      <dt>Submitted</dt>
+      <dd>
+        <Age time={created_at} />, {exactTime(created_at)}
+      </dd>
+      <dt>Last change</dt>
+      <dd>
+        <Age time={updated_at} />, {exactTime(updated_at)}
+      </dd>
+    </>
+  );
+}
+
 interface PagerProps {
   /** The address of the first page; undefined on the first page. */
   first?: string;
@@ -169,5 +220,27 @@ export function Pager({ first, next, label }: PagerProps) {
         </a>
       )}
     </nav>
+  );
+}
+
+export function WebhookState({ webhook: { active, gone } }: { webhook: Webhook }) {
+  if (active) return <span class="status status-done">Active</span>;
+  return <span class="status status-failed">{gone ? 'Disabled: receiver answered 410' : 'Disabled'}</span>;
+}
+
+const deliveryClasses = { pending: 'running', delivered: 'done', failed: 'failed' };
+const deliveryWords = { pending: 'Pending', delivered: 'Delivered', failed: 'Failed' };
+
+export function DeliveryState({ status }: Pick<Delivery, 'status'>) {
+  return <span class={`status status-${deliveryClasses[status]}`}>{deliveryWords[status]}</span>;
+}
+
+/** Shown if the session may load files. */
+export function UploadLink({ session, as }: { session: Session; as: 'import' | 'audience' }) {
+  if (!session.scopes.includes(as)) return null;
+  return (
+    <a class="button primary" href={`/console/upload?as=${as}`}>
+      Upload a file
+    </a>
   );
 }

@@ -1,9 +1,85 @@
+/** A page of a list with filters, updated live. */
 import type { ComponentChildren } from 'preact';
-import { useTitle } from '../hooks.ts';
-import { useList } from '../list.ts';
-import { EmptyState, Pager, Problem, SkeletonRows } from './basics.tsx';
-import { Filters } from './filters.tsx';
+import { useEffect, useState } from 'preact/hooks';
+import type { ApiResponse } from '../../client/client.ts';
+import { statusWords } from '../../client/words.ts';
+import { read } from '../api-client.ts';
+import { useSettled, useTitle } from '../hooks.ts';
+import { useLive } from '../live.ts';
+import { type Query, useQuery } from '../query.ts';
+import { hrefWith, navigate } from '../router.ts';
+import { EmptyState, Pager, QueryState } from './basics.tsx';
 import { type ListColumn, ListTable } from './list-table.tsx';
+
+interface FiltersProps {
+  /** The address of the list. Filters are in its query, so that they survive a reload and can be shared. */
+  path: string;
+  query: URLSearchParams;
+  searchLabel: string;
+}
+
+const SETTLED_MS = 250;
+
+function Filters({ path, query, searchLabel }: FiltersProps) {
+  const search = query.get('search') ?? '';
+  const status = query.get('status') ?? '';
+  const [typed, setTyped] = useState(search);
+  const settled = useSettled(typed, SETTLED_MS).trim();
+  useEffect(() => setTyped(search), [search]);
+  useEffect(() => {
+    if (settled !== search && settled === typed.trim())
+      navigate(hrefWith(path, { search: settled, status }), { replace: true });
+  }, [settled]);
+  return (
+    <search class="filters">
+      <input
+        type="search"
+        aria-label={searchLabel}
+        placeholder={searchLabel}
+        value={typed}
+        onInput={(event) => setTyped(event.currentTarget.value)}
+      />
+      <select
+        aria-label="Status"
+        value={status}
+        onChange={(event) => navigate(hrefWith(path, { search, status: event.currentTarget.value }))}
+      >
+        <option value="">Any status</option>
+        {Object.entries(statusWords).map(([value, word]) => (
+          <option key={value} value={value}>
+            {word}
+          </option>
+        ))}
+      </select>
+    </search>
+  );
+}
+
+const PAGE = '25';
+/** Many jobs may change within a second: read the list once. */
+const APART_MS = 1_000;
+
+interface List<T> extends Query<ApiResponse<T[]>> {
+  firstPage: string | undefined;
+  nextPage: string | undefined;
+  isFiltered: boolean;
+}
+
+function useList<T>(apiPath: string, pagePath: string, query: URLSearchParams): List<T> {
+  const given = (name: string) => query.get(name) ?? undefined;
+  const filters = { search: given('search'), status: given('status') };
+  const cursor = given('cursor');
+  const path = hrefWith(apiPath, { limit: PAGE, ...filters, cursor });
+  const list = useQuery(path, (signal) => read<T[]>(path, signal), { apartMs: APART_MS, keep: true });
+  useLive(`${apiPath}/events`, list.refresh);
+  const next = list.data?.next;
+  return {
+    ...list,
+    firstPage: cursor && hrefWith(pagePath, filters),
+    nextPage: next ? hrefWith(pagePath, { ...filters, cursor: next }) : undefined,
+    isFiltered: !!(filters.search || filters.status),
+  };
+}
 
 interface Props<T> {
   title: string;
@@ -45,8 +121,7 @@ export function ListPage<T>({
           {rows && (rows.length > 0 || list.isFiltered) && action}
         </div>
       </div>
-      {list.problem && <Problem problem={list.problem} retry={list.reload} />}
-      {!rows && !list.problem && <SkeletonRows rows={8} />}
+      <QueryState query={list} rows={8} />
       {rows && rows.length > 0 && (
         <ListTable
           caption={`${title}, newest first`}

@@ -2,11 +2,11 @@
 import { useState } from 'preact/hooks';
 import { importPath, readLines } from '../../client/client.ts';
 import { count, plural } from '../../client/format.ts';
-import { ApiProblem } from '../../client/problem.ts';
 import { lineToCorrect, noRows } from '../../client/rows-to-correct.ts';
 import type { ImportLog, RejectedRow } from '../../client/types.ts';
 import { change, newKey, request } from '../api-client.ts';
 import { save } from '../csv.ts';
+import { useAction } from '../hooks.ts';
 import { openPage } from '../router.ts';
 import { Problem } from './basics.tsx';
 import { LoadSteps } from './load/load-steps.tsx';
@@ -14,22 +14,14 @@ import { LoadSteps } from './load/load-steps.tsx';
 /** Submits the same path as a new job, after a correction or a temporary failure. */
 export function SubmitAgain({ log }: { log: ImportLog }) {
   const [key] = useState(newKey);
-  const [isBusy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<ApiProblem>();
-  const submit = async () => {
-    setBusy(true);
-    setProblem(undefined);
-    const { file_path, key_type } = log;
-    const body = { file_path, key_type, compressed: 'auto' };
-    try {
+  const { isBusy, problem, run } = useAction();
+  const submit = () =>
+    run(async () => {
+      const { file_path, key_type } = log;
+      const body = { file_path, key_type, compressed: 'auto' };
       const { data } = await change<{ import_log_id: number }>('POST', importPath, body, key);
       openPage(`/console/imports/${data.import_log_id}`);
-    } catch (error) {
-      if (!(error instanceof ApiProblem)) throw error;
-      setProblem(error);
-      setBusy(false);
-    }
-  };
+    });
   return (
     <>
       {problem && <Problem problem={problem} />}

@@ -1,9 +1,9 @@
 import { type ApiResponse, importPath } from '../../client/client.ts';
-import { count, exactTime } from '../../client/format.ts';
+import { count } from '../../client/format.ts';
 import type { FileReport, ImportLog, RejectedRow, Session } from '../../client/types.ts';
 import { importTitle, isOpen, statusWords } from '../../client/words.ts';
 import { read, readRows } from '../api-client.ts';
-import { Age, Errors, Problem, SkeletonRows, Status } from '../components/basics.tsx';
+import { Errors, QueryState, Status, Times } from '../components/basics.tsx';
 import { CopyCurl } from '../components/copy-curl.tsx';
 import { FilesTable } from '../components/files-table.tsx';
 import { RejectedRows } from '../components/rejected-rows.tsx';
@@ -37,14 +37,7 @@ function Facts({ log }: { log: ImportLog }) {
           <dd>{log.path_type === 0 ? 'the shared bucket' : 'your own bucket'}</dd>
         </>
       )}
-      <dt>Submitted</dt>
-      <dd>
-        <Age time={log.created_at} />, {exactTime(log.created_at)}
-      </dd>
-      <dt>Last change</dt>
-      <dd>
-        <Age time={log.updated_at} />, {exactTime(log.updated_at)}
-      </dd>
+      <Times {...log} />
     </dl>
   );
 }
@@ -89,8 +82,7 @@ export function ImportDetailPage({ session, id }: { session: Session; id: number
   useAnnounce(record && `Import ${id}: ${statusWords[record.status]}`);
 
   if (log.problem?.status === 404) return <NotFoundPage what="import" />;
-  if (!record)
-    return log.problem ? <Problem problem={log.problem} retry={log.reload} /> : <SkeletonRows rows={8} />;
+  if (!record) return <QueryState query={log} rows={8} />;
   const isDeletion = record.log_type === 1;
   const hasEnded = !isOpen(record.status);
   const canImport = session.scopes.includes('import');
@@ -103,7 +95,7 @@ export function ImportDetailPage({ session, id }: { session: Session; id: number
         <h1>{importTitle(record)}</h1>
         <Status status={record.status} rejected={record.rows_rejected} />
       </div>
-      {log.problem && <Problem problem={log.problem} retry={log.reload} />}
+      <QueryState query={log} rows={8} />
       {progress && (
         <Timeline title={`Progress of import ${id}`} progress={progress} isDeletion={isDeletion} />
       )}

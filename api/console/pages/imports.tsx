@@ -2,11 +2,10 @@ import { importPath } from '../../client/client.ts';
 import { count } from '../../client/format.ts';
 import type { ImportLog, Session } from '../../client/types.ts';
 import { importTitle, isOpen } from '../../client/words.ts';
-import { Age, EmptyState, Status } from '../components/basics.tsx';
+import { Age, EmptyState, Status, UploadLink } from '../components/basics.tsx';
 import { ListPage } from '../components/list-page.tsx';
 import type { ListColumn } from '../components/list-table.tsx';
 import { InlineProgress } from '../components/progress.tsx';
-import { UploadLink } from '../components/upload-link.tsx';
 import { useProgress } from '../progress.ts';
 
 const path = '/console/imports';

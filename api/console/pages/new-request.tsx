@@ -3,24 +3,28 @@ import { useState } from 'preact/hooks';
 import { MAX_IDENTIFIERS, readIdentifiers } from '../../../schemas/identifier-text.ts';
 import { privacyPath } from '../../client/client.ts';
 import { count } from '../../client/format.ts';
-import { ApiProblem } from '../../client/problem.ts';
 import type { PrivacyRequest, Session } from '../../client/types.ts';
 import { change, newKey } from '../api-client.ts';
-import { Problem } from '../components/basics.tsx';
-import { useTitle } from '../hooks.ts';
+import { Choice, Problem } from '../components/basics.tsx';
+import { useAction, useTitle } from '../hooks.ts';
 import { openPage } from '../router.ts';
 import { NoScopePage } from './notices.tsx';
 
 type Type = PrivacyRequest['type'];
 
-const types: { type: Type; label: string; note: string }[] = [
-  { type: 'access', label: 'Show', note: 'returns what is stored about the devices, for 7 days' },
+const types: { value: Type; label: string; note: string }[] = [
+  { value: 'access', label: 'Show', note: 'returns what is stored about the devices, for 7 days' },
   {
-    type: 'delete',
+    value: 'delete',
     label: 'Delete',
     note: 'removes the devices from your attributes and audiences, and suppresses them in later loads',
   },
-  { type: 'restore', label: 'Restore', note: 'ends the suppression; deleted data does not come back' },
+  { value: 'restore', label: 'Restore', note: 'ends the suppression; deleted data does not come back' },
+];
+
+const sources = [
+  { value: false, label: 'Identifiers' },
+  { value: true, label: 'A file in your storage', note: 'the identifier is the first column of each row' },
 ];
 
 /** What is wrong with the text, by line. */
@@ -41,33 +45,26 @@ export function NewRequestPage({ session }: { session: Session }) {
   const [text, setText] = useState('');
   const [path, setPath] = useState('');
   const [refusal, setRefusal] = useState('');
-  const [isBusy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<ApiProblem>();
+  const { isBusy, problem, run, dismiss } = useAction();
   /** The same for a retry. Changing the form makes it a new request. */
   const [key, setKey] = useState(newKey);
   if (!session.scopes.includes('privacy')) return <NoScopePage scope="privacy" />;
 
   const onChange = () => {
     setRefusal('');
-    setProblem(undefined);
+    dismiss();
     setKey(newKey());
   };
-  const submit = async (event: Event) => {
+  const submit = (event: Event) => {
     event.preventDefault();
     const refused = isFile ? '' : refusalOf(text);
     setRefusal(refused);
     if (refused) return;
-    setBusy(true);
-    setProblem(undefined);
     const devices = isFile ? { file_path: path.trim() } : readIdentifiers(text);
-    try {
+    run(async () => {
       const { data } = await change<{ request_id: number }>('POST', privacyPath, { type, ...devices }, key);
       openPage(`/console/requests/${data.request_id}`);
-    } catch (error) {
-      if (!(error instanceof ApiProblem)) throw error;
-      setProblem(error);
-      setBusy(false);
-    }
+    });
   };
   return (
     <>
@@ -78,35 +75,8 @@ export function NewRequestPage({ session }: { session: Session }) {
         <h1>New privacy request</h1>
       </div>
       <form class="upload card" onSubmit={submit} onInput={onChange}>
-        <fieldset>
-          <legend>What to do</legend>
-          {types.map((one) => (
-            <label key={one.type} class="option">
-              <input
-                type="radio"
-                name="type"
-                checked={type === one.type}
-                onChange={() => setType(one.type)}
-              />
-              <span>
-                {one.label} <span class="quiet">{one.note}</span>
-              </span>
-            </label>
-          ))}
-        </fieldset>
-        <fieldset>
-          <legend>Devices</legend>
-          <label class="option">
-            <input type="radio" name="devices" checked={!isFile} onChange={() => setFile(false)} />
-            <span>Identifiers</span>
-          </label>
-          <label class="option">
-            <input type="radio" name="devices" checked={isFile} onChange={() => setFile(true)} />
-            <span>
-              A file in your storage <span class="quiet">the identifier is the first column of each row</span>
-            </span>
-          </label>
-        </fieldset>
+        <Choice legend="What to do" value={type} onChoose={setType} options={types} />
+        <Choice legend="Devices" value={isFile} onChoose={setFile} options={sources} />
         {isFile ? (
           <p class="field">
             <label for="path">Path of the file, relative to your prefix</label>

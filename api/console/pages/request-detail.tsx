@@ -1,9 +1,9 @@
 import { privacyPath } from '../../client/client.ts';
-import { count, exactTime } from '../../client/format.ts';
+import { count } from '../../client/format.ts';
 import type { PrivacyRequestDetails, Session } from '../../client/types.ts';
 import { isOpen, requestTitle, statusWords } from '../../client/words.ts';
 import { read } from '../api-client.ts';
-import { Age, Errors, Problem, SkeletonRows, Status } from '../components/basics.tsx';
+import { Errors, QueryState, Status, Times } from '../components/basics.tsx';
 import { type ListColumn, ListTable } from '../components/list-table.tsx';
 import { save } from '../csv.ts';
 import { useAnnounce, useTitle } from '../hooks.ts';
@@ -22,14 +22,7 @@ function Facts({ request }: { request: PrivacyRequestDetails }) {
       <dd class="numbers">{counted(request.identifiers)}</dd>
       <dt>{request.type === 'restore' ? 'Suppressed devices found' : 'Devices found'}</dt>
       <dd class="numbers">{counted(request.found)}</dd>
-      <dt>Submitted</dt>
-      <dd>
-        <Age time={request.created_at} />, {exactTime(request.created_at)}
-      </dd>
-      <dt>Last change</dt>
-      <dd>
-        <Age time={request.updated_at} />, {exactTime(request.updated_at)}
-      </dd>
+      <Times {...request} />
     </dl>
   );
 }
@@ -123,12 +116,7 @@ export function RequestDetailPage({ session, id }: { session: Session; id: numbe
   useAnnounce(request && `Privacy request ${id}: ${statusWords[request.status]}`);
   if (!isAllowed) return <NoScopePage scope="privacy" />;
   if (query.problem?.status === 404) return <NotFoundPage what="privacy request" />;
-  if (!request)
-    return query.problem ? (
-      <Problem problem={query.problem} retry={query.reload} />
-    ) : (
-      <SkeletonRows rows={8} />
-    );
+  if (!request) return <QueryState query={query} rows={8} />;
   return (
     <>
       <div class="page-head report-head">
@@ -138,7 +126,7 @@ export function RequestDetailPage({ session, id }: { session: Session; id: numbe
         <h1>{requestTitle(request)}</h1>
         <Status status={request.status} />
       </div>
-      {query.problem && <Problem problem={query.problem} retry={query.reload} />}
+      <QueryState query={query} rows={8} />
       <Errors errors={request.errors} />
       <section class="card" aria-label="Facts">
         <Facts request={request} />

@@ -3,7 +3,7 @@ import { count } from '../../client/format.ts';
 import type { PrivacyRequest, Session } from '../../client/types.ts';
 import { isOpen, requestTitle } from '../../client/words.ts';
 import { read } from '../api-client.ts';
-import { Age, EmptyState, Pager, Problem, SkeletonRows, Status } from '../components/basics.tsx';
+import { Age, EmptyState, Pager, QueryState, Status } from '../components/basics.tsx';
 import { type ListColumn, ListTable } from '../components/list-table.tsx';
 import { useTitle } from '../hooks.ts';
 import { useQuery } from '../query.ts';
@@ -57,8 +57,7 @@ export function RequestsPage({ session, query }: { session: Session; query: URLS
         <h1>Privacy requests</h1>
         <div class="actions">{rows && rows.length > 0 && <NewRequest />}</div>
       </div>
-      {list.problem && <Problem problem={list.problem} retry={list.reload} />}
-      {!rows && !list.problem && <SkeletonRows rows={5} />}
+      <QueryState query={list} rows={5} />
       {rows && rows.length > 0 && (
         <ListTable
           caption="Privacy requests, newest first"

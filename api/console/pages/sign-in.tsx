@@ -1,8 +1,7 @@
 import { useState } from 'preact/hooks';
-import { ApiProblem } from '../../client/problem.ts';
 import { readSender } from '../api-client.ts';
 import { Problem } from '../components/basics.tsx';
-import { useTitle } from '../hooks.ts';
+import { useAction, useTitle } from '../hooks.ts';
 import { useQuery } from '../query.ts';
 import { endedWith, signIn } from '../session.ts';
 
@@ -17,24 +16,15 @@ const reasons: Record<string, string> = {
 export function SignInPage({ query }: { query: URLSearchParams }) {
   useTitle('Sign in');
   const [secret, setSecret] = useState('');
-  const [problem, setProblem] = useState<ApiProblem>();
-  const [isBusy, setBusy] = useState(false);
+  const { isBusy, problem, run } = useAction();
   const reason = reasons[query.get('reason') ?? ''];
   const from = query.get('from');
   const sender = useQuery(from, () => readSender(from!));
   const partner = sender.data?.data.partner_name ?? (query.get('reason') === 'expired' ? endedWith() : null);
 
-  const submit = async (event: Event) => {
+  const submit = (event: Event) => {
     event.preventDefault();
-    setBusy(true);
-    setProblem(undefined);
-    try {
-      await signIn(secret, query.get('next'));
-    } catch (error) {
-      if (!(error instanceof ApiProblem)) throw error;
-      setProblem(error);
-      setBusy(false);
-    }
+    return run(() => signIn(secret, query.get('next')));
   };
 
   return (

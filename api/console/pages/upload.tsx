@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { audiencePath } from '../../client/client.ts';
 import type { Audience, Session } from '../../client/types.ts';
 import { read } from '../api-client.ts';
-import { Problem } from '../components/basics.tsx';
+import { Choice, Problem } from '../components/basics.tsx';
 import { DropZone } from '../components/load/drop-zone.tsx';
 import { LoadSteps } from '../components/load/load-steps.tsx';
 import { useTitle } from '../hooks.ts';
@@ -13,16 +13,20 @@ import { NoScopePage } from './notices.tsx';
 
 type Kind = Target['kind'];
 
-const kinds: { kind: Kind; scope: 'import' | 'audience'; label: string; note: string }[] = [
-  { kind: 'import', scope: 'import', label: 'Import', note: 'devices with the keys of your attributes' },
-  { kind: 'audience', scope: 'audience', label: 'New audience', note: 'devices, optionally with events' },
+const kinds: { value: Kind; scope: 'import' | 'audience'; label: string; note: string }[] = [
+  { value: 'import', scope: 'import', label: 'Import', note: 'devices with the keys of your attributes' },
+  { value: 'audience', scope: 'audience', label: 'New audience', note: 'devices, optionally with events' },
   {
-    kind: 'append',
+    value: 'append',
     scope: 'audience',
     label: 'Add to an audience',
     note: 'devices already in the audience are not added twice',
   },
 ];
+const keyTypes = [
+  { value: 0, label: 'Attribute ids', note: 'numbers that the service assigned' },
+  { value: 1, label: 'Your own keys', note: 'partner_foreign_key' },
+] as const;
 const actions: Record<Kind, string> = {
   import: 'Import',
   audience: 'Create audience',
@@ -35,8 +39,8 @@ const LISTED = 200;
 export function UploadPage({ session, query }: { session: Session; query: URLSearchParams }) {
   useTitle('Upload');
   const allowed = kinds.filter(({ scope }) => session.scopes.includes(scope));
-  const asked = allowed.find(({ kind }) => kind === query.get('as'));
-  const [kind, setKind] = useState<Kind>((asked ?? allowed[0])?.kind ?? 'import');
+  const asked = allowed.find(({ value }) => value === query.get('as'));
+  const [kind, setKind] = useState<Kind>((asked ?? allowed[0])?.value ?? 'import');
   const [file, setFile] = useState<File>();
   const [refusal, setRefusal] = useState('');
   const [keyType, setKeyType] = useState<0 | 1>(query.get('key_type') === '1' ? 1 : 0);
@@ -87,38 +91,9 @@ export function UploadPage({ session, query }: { session: Session; query: URLSea
           onRefuse={setRefusal}
         />
         {refusal && <p role="alert">{refusal}</p>}
-        <fieldset>
-          <legend>Load as</legend>
-          {allowed.map((one) => (
-            <label key={one.kind} class="option">
-              <input
-                type="radio"
-                name="kind"
-                checked={kind === one.kind}
-                onChange={() => setKind(one.kind)}
-              />
-              <span>
-                {one.label} <span class="quiet">{one.note}</span>
-              </span>
-            </label>
-          ))}
-        </fieldset>
+        <Choice legend="Load as" value={kind} onChoose={setKind} options={allowed} />
         {kind === 'import' && (
-          <fieldset>
-            <legend>Keys in the file</legend>
-            <label class="option">
-              <input type="radio" name="keys" checked={keyType === 0} onChange={() => setKeyType(0)} />
-              <span>
-                Attribute ids <span class="quiet">numbers that the service assigned</span>
-              </span>
-            </label>
-            <label class="option">
-              <input type="radio" name="keys" checked={keyType === 1} onChange={() => setKeyType(1)} />
-              <span>
-                Your own keys <span class="quiet">partner_foreign_key</span>
-              </span>
-            </label>
-          </fieldset>
+          <Choice legend="Keys in the file" value={keyType} onChoose={setKeyType} options={keyTypes} />
         )}
         {kind === 'audience' && (
           <p class="field">

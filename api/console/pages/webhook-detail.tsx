@@ -1,13 +1,11 @@
 import { useState } from 'preact/hooks';
 import { webhookPath } from '../../client/client.ts';
 import { count, exactTime, plural } from '../../client/format.ts';
-import { ApiProblem } from '../../client/problem.ts';
 import type { Delivery, Session, Webhook } from '../../client/types.ts';
 import { change, newKey, read } from '../api-client.ts';
-import { Age, Problem, SkeletonRows } from '../components/basics.tsx';
+import { Age, DeliveryState, QueryState, WebhookState } from '../components/basics.tsx';
 import { type ListColumn, ListTable } from '../components/list-table.tsx';
-import { DeliveryState, WebhookState } from '../components/webhook-state.tsx';
-import { announcement, useTitle } from '../hooks.ts';
+import { announcement, useAction, useTitle } from '../hooks.ts';
 import { useQuery } from '../query.ts';
 import { hrefWith } from '../router.ts';
 import { NoScopePage, NotFoundPage } from './notices.tsx';
@@ -45,21 +43,13 @@ interface RedeliverProps {
 }
 
 function Redeliver({ delivery: { delivery_id: id }, path, onSent }: RedeliverProps) {
-  const [isBusy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<ApiProblem>();
-  const send = async () => {
-    setBusy(true);
-    setProblem(undefined);
-    try {
+  const { isBusy, problem, run } = useAction();
+  const send = () =>
+    run(async () => {
       await change('POST', `${path}/${id}/redeliver`, undefined, newKey());
       announcement.set(`Sending delivery ${id} again`);
       onSent();
-    } catch (error) {
-      if (!(error instanceof ApiProblem)) throw error;
-      setProblem(error);
-    }
-    setBusy(false);
-  };
+    });
   return (
     <>
       <button
@@ -100,12 +90,7 @@ export function WebhookDetailPage({ session, id }: { session: Session; id: numbe
   });
   if (!isAllowed) return <NoScopePage scope="webhook" />;
   if (webhook.problem?.status === 404) return <NotFoundPage what="webhook" />;
-  if (!webhook.data)
-    return webhook.problem ? (
-      <Problem problem={webhook.problem} retry={webhook.reload} />
-    ) : (
-      <SkeletonRows rows={8} />
-    );
+  if (!webhook.data) return <QueryState query={webhook} rows={8} />;
 
   const columns: ListColumn<Delivery>[] = [
     {
@@ -140,8 +125,7 @@ export function WebhookDetailPage({ session, id }: { session: Session; id: numbe
       </div>
       <section>
         <h2>Deliveries</h2>
-        {deliveries.problem && <Problem problem={deliveries.problem} retry={deliveries.reload} />}
-        {!rows && !deliveries.problem && <SkeletonRows rows={5} />}
+        <QueryState query={deliveries} rows={5} />
         {rows && rows.length > 0 && (
           <ListTable
             caption="Deliveries, newest first"

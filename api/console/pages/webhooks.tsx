@@ -1,10 +1,9 @@
 import { webhookPath } from '../../client/client.ts';
 import type { Session, Webhook } from '../../client/types.ts';
 import { read } from '../api-client.ts';
-import { Age, EmptyState, Problem, SkeletonRows } from '../components/basics.tsx';
+import { Age, EmptyState, QueryState, WebhookState } from '../components/basics.tsx';
 import { type ListColumn, ListTable } from '../components/list-table.tsx';
 import { commandLine } from '../components/shell.tsx';
-import { WebhookState } from '../components/webhook-state.tsx';
 import { useTitle } from '../hooks.ts';
 import { useQuery } from '../query.ts';
 import { NoScopePage } from './notices.tsx';
@@ -40,8 +39,7 @@ export function WebhooksPage({ session }: { session: Session }) {
   return (
     <>
       <h1>Webhooks</h1>
-      {list.problem && <Problem problem={list.problem} retry={list.reload} />}
-      {!list.data && !list.problem && <SkeletonRows rows={3} />}
+      <QueryState query={list} rows={3} />
       {list.data && list.data.length > 0 && (
         <ListTable
           caption="Webhooks, oldest first"

@@ -85,6 +85,10 @@ export const figure = (page: Page, label: string) =>
 export const shows = (page: Page, label: string, text: string): Promise<void> =>
   figure(page, label).getByText(text, { exact: true }).waitFor();
 
+/** The value of a term in a list of facts. */
+export const fact = (page: Page, name: string) =>
+  page.locator('dt', { hasText: name }).locator('xpath=following-sibling::dd[1]');
+
 /** The rows of a table by its caption, each as the texts of its cells. */
 export async function rowsOf(page: Page, caption: string): Promise<string[][]> {
   const rows = page.getByRole('table', { name: caption }).locator('tbody tr:not(.spacer)');

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { count, indexNumber, percent } from '../../../client/format.ts';
 import { type Attribute, deviation, isByChance } from '../../stand-out.ts';
 import { Bar } from '../basics.tsx';
+import type { Column } from '../virtual-table.tsx';
 
 /** A cell that the privacy floor hides. */
 const Hidden = ({ floor }: { floor: number }) => (
@@ -20,6 +21,23 @@ export const ShareCell = ({ share, of = 'this' }: { share: number; of?: 'this' |
     <span>{percent(share)}</span>
   </span>
 );
+
+interface ShareOptions<T> {
+  label: string;
+  share: (row: T) => number;
+  /** Whose share: of this audience, or of the other one of a pair. */
+  of?: 'this' | 'other';
+  hint?: string;
+}
+
+export const shareColumn = <T,>({ label, share, of = 'this', hint }: ShareOptions<T>): Column<T> => ({
+  id: of === 'this' ? 'share' : 'share-other',
+  label,
+  isNumber: true,
+  hint,
+  cell: (row) => <ShareCell share={share(row)} of={of} />,
+  sortBy: share,
+});
 
 /** A bar from the middle to the left or right; `value` is from -1 to 1. */
 function Diverging({ value, kind, children }: { value: number; kind: string; children: ComponentChildren }) {

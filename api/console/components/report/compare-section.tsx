@@ -6,7 +6,7 @@ import { commonDevices, compareReports, type Pair } from '../../compare.ts';
 import { useComposition } from '../../composition.ts';
 import { EmptyState, Problem, SkeletonRows } from '../basics.tsx';
 import { type Column, VirtualTable } from '../virtual-table.tsx';
-import { DifferenceCell, ShareCell } from './cells.tsx';
+import { DifferenceCell, shareColumn } from './cells.tsx';
 import { Clamped } from './report-tables.tsx';
 import { unitFor, VennCircles } from './venn-picture.tsx';
 
@@ -23,20 +23,8 @@ const columnsOf = (label: string, names: [string, string], largest: number): Col
     ),
     sortBy: ({ name }) => name,
   },
-  {
-    id: 'share',
-    label: names[0],
-    isNumber: true,
-    cell: ({ shares: [share] }) => <ShareCell share={share} />,
-    sortBy: ({ shares: [share] }) => share,
-  },
-  {
-    id: 'share-other',
-    label: names[1],
-    isNumber: true,
-    cell: ({ shares: [, share] }) => <ShareCell share={share} of="other" />,
-    sortBy: ({ shares: [, share] }) => share,
-  },
+  shareColumn({ label: names[0], share: ({ shares: [share] }) => share }),
+  shareColumn({ label: names[1], share: ({ shares: [, share] }) => share, of: 'other' }),
   {
     id: 'difference',
     label: 'Difference',

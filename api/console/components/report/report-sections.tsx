@@ -1,9 +1,9 @@
 import { useMemo, useState } from 'preact/hooks';
 import { count, shortTime } from '../../../client/format.ts';
-import { ApiProblem } from '../../../client/problem.ts';
 import type { Audience, Composition } from '../../../client/types.ts';
 import { isOpen } from '../../../client/words.ts';
 import { readOverlaps } from '../../composition.ts';
+import { useAction } from '../../hooks.ts';
 import { EmptyState, Problem, SkeletonRows } from '../basics.tsx';
 import { AttributesTable, EventsTable, OverlapsTable } from './report-tables.tsx';
 import { OverlapPicture } from './venn-picture.tsx';
@@ -50,18 +50,10 @@ function Attributes({ report, isPartner, file }: { report: Composition; isPartne
 /** Largest first; all of them on request. */
 function Overlaps({ report, path, file, compareWith }: Omit<Props, 'report'> & { report: Composition }) {
   const [all, setAll] = useState<{ report: Composition; overlaps: Composition['overlaps'] }>();
-  const [problem, setProblem] = useState<ApiProblem>();
+  const { problem, run } = useAction();
   const overlaps = all?.report === report ? all.overlaps : report.overlaps;
   const more = report.overlap_count - overlaps.length;
-  const readAll = async () => {
-    setProblem(undefined);
-    try {
-      setAll({ report, overlaps: await readOverlaps(path) });
-    } catch (error) {
-      if (!(error instanceof ApiProblem)) throw error;
-      setProblem(error);
-    }
-  };
+  const readAll = () => run(async () => setAll({ report, overlaps: await readOverlaps(path) }));
   if (overlaps.length === 0)
     return <EmptyState title="No other audience has devices in common with this one" />;
   return (

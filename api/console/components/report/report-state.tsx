@@ -1,11 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { asOf, exactTime, percent } from '../../../client/format.ts';
-import { ApiProblem } from '../../../client/problem.ts';
 import type { Audience } from '../../../client/types.ts';
 import { type CompositionState, computeAgain, downloadCsv } from '../../composition.ts';
 import { isOutdated } from '../../figures.ts';
-import { useNow } from '../../hooks.ts';
+import { useAction, useNow } from '../../hooks.ts';
 import type { Query } from '../../query.ts';
 import { Problem, Status } from '../basics.tsx';
 import { SharePanel } from './share-panel.tsx';
@@ -50,17 +49,11 @@ interface Props {
 
 /** The time of the report, and its actions. */
 export function ReportBar({ path, audience, composition, isShared, isPartner, children }: Props) {
-  const [problem, setProblem] = useState<ApiProblem>();
+  const { problem, run } = useAction();
   const [isSharing, setSharing] = useState(false);
-  const attempt = (action: () => Promise<unknown>) => async (event: Event) => {
+  const attempt = (action: () => Promise<unknown>) => (event: Event) => {
     event.preventDefault();
-    setProblem(undefined);
-    try {
-      await action();
-    } catch (error) {
-      if (!(error instanceof ApiProblem)) throw error;
-      setProblem(error);
-    }
+    return run(action);
   };
   const compute = attempt(() => computeAgain(path).finally(composition.reload));
   const isComputing = !!composition.data?.computing;

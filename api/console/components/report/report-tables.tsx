@@ -3,7 +3,7 @@ import { count } from '../../../client/format.ts';
 import type { Composition } from '../../../client/types.ts';
 import { type Attribute, byStandingOut, categoryOf } from '../../stand-out.ts';
 import { type Column, VirtualTable } from '../virtual-table.tsx';
-import { CountCell, IndexCell, ShareCell } from './cells.tsx';
+import { CountCell, IndexCell, ShareCell, shareColumn } from './cells.tsx';
 
 type Event = Composition['events'][number];
 type Overlap = Composition['overlaps'][number];
@@ -66,14 +66,11 @@ const attributeColumns: Column<Attribute>[] = [
     cell: ({ devices }) => count(devices),
     sortBy: ({ devices }) => devices,
   },
-  {
-    id: 'share',
+  shareColumn({
     label: 'Share',
-    isNumber: true,
+    share: ({ share }) => share,
     hint: 'Of the unique devices of this audience',
-    cell: ({ share }) => <ShareCell share={share} />,
-    sortBy: ({ share }) => share,
-  },
+  }),
   {
     id: 'index',
     label: 'Index',
@@ -181,20 +178,8 @@ export function OverlapsTable({ overlaps, file, compareWith }: OverlapsProps) {
         cell: ({ devices }) => count(devices),
         sortBy: ({ devices }) => devices,
       },
-      {
-        id: 'share',
-        label: 'Of this audience',
-        isNumber: true,
-        cell: ({ share_of_this: share }) => <ShareCell share={share} />,
-        sortBy: ({ share_of_this: share }) => share,
-      },
-      {
-        id: 'share-other',
-        label: 'Of the other',
-        isNumber: true,
-        cell: ({ share_of_other: share }) => <ShareCell share={share} of="other" />,
-        sortBy: ({ share_of_other: share }) => share,
-      },
+      shareColumn({ label: 'Of this audience', share: ({ share_of_this: share }) => share }),
+      shareColumn({ label: 'Of the other', share: ({ share_of_other: share }) => share, of: 'other' }),
     ],
     [overlaps],
   );

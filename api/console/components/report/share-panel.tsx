@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import { asOf } from '../../../client/format.ts';
-import { ApiProblem } from '../../../client/problem.ts';
 import type { ReportLink } from '../../../client/types.ts';
 import { change } from '../../api-client.ts';
+import { useAction } from '../../hooks.ts';
 import { Problem } from '../basics.tsx';
 
 const DAY_SECONDS = 86_400;
@@ -16,20 +16,14 @@ const lifetimes: [days: number, label: string][] = [
 export function SharePanel({ path }: { path: string }) {
   const [days, setDays] = useState(7);
   const [link, setLink] = useState<ReportLink>();
-  const [problem, setProblem] = useState<ApiProblem>();
+  const { problem, run } = useAction();
   const [isCopied, setCopied] = useState(false);
 
-  const create = async (event: Event) => {
+  const create = (event: Event) => {
     event.preventDefault();
-    setProblem(undefined);
     setCopied(false);
-    try {
-      const body = { expires_in: days * DAY_SECONDS };
-      setLink((await change<ReportLink>('POST', `${path}/share`, body)).data);
-    } catch (error) {
-      if (!(error instanceof ApiProblem)) throw error;
-      setProblem(error);
-    }
+    const body = { expires_in: days * DAY_SECONDS };
+    return run(async () => setLink((await change<ReportLink>('POST', `${path}/share`, body)).data));
   };
   const url = link && new URL(link.url, location.origin).href;
   /** Without https there is no clipboard: the link can still be selected. */

@@ -28,7 +28,7 @@ const kind = doc(
 );
 const layout = doc(
   enumeration('Layout', ['attributes', 'audience', 'identifiers']),
-  'What follows the identifier in a row: keys of attributes, an event, or nothing that counts.',
+  'What follows the identifier in a row: attribute keys, an event, or columns that are ignored.',
 );
 const job = doc(
   long,
@@ -44,7 +44,7 @@ const path = doc(string, 'The object’s key in its bucket.');
 const audience = doc(optional(long), 'The audience to load; null for imports and deletions.');
 const generation = doc(
   optional(long),
-  'Of the audience: a clear raises it, and work of an older one is dropped.',
+  'Generation of the audience: a clear raises it, and work of an older generation is dropped.',
 );
 const attempt = doc(int, 'Raised when the job’s files are dispatched again.');
 
@@ -59,15 +59,15 @@ const fileDevices = record('FileDevices', 'Devices of one batch in the slot of t
   groups: doc(encoded(array(again(deviceGroup))), 'The devices of the batch, by key.'),
 });
 
-const readFailure = record('ReadFailure', 'Why the file could not be read to its end.', {
-  code: doc(string, 'The code of the failure, as in the import log.'),
-  message: doc(string, 'The same in words.'),
-  line: doc(optional(long), 'The line at which it was found.'),
+const readFailure = record('ReadFailure', 'Why reading the file failed.', {
+  code: doc(string, 'Failure code, as in the import log.'),
+  message: doc(string, 'Human-readable message.'),
+  line: doc(optional(long), 'Line of the failure.'),
 });
 
-const slotTotal = record('SlotTotal', 'What a slot must hold of the job.', {
-  pairs: doc(long, 'Pairs of device and key.'),
-  checksum: doc(long, 'A checksum of them that does not depend on their order.'),
+const slotTotal = record('SlotTotal', 'Expected content of a slot.', {
+  pairs: doc(long, 'Device-key pairs.'),
+  checksum: doc(long, 'Order-independent checksum of the pairs.'),
 });
 
 const rejectedRow = record('RejectedRow', 'One row: physical line, code, the row cut at 200 bytes.', {
@@ -84,7 +84,7 @@ export const messages = {
     file_path: doc(string, 'The path as it was submitted; empty for a deletion.'),
     path_type: doc(int, '0: in the shared bucket, 1: a URL of the partner’s own storage.'),
     key_type: doc(optional(int), '0: attribute_ids, 1: partner_foreign_keys; null for an audience.'),
-    compressed: doc(optional(boolean), 'Whether the files are gzip; null if their names tell.'),
+    compressed: doc(optional(boolean), 'Whether the files are gzip; null: by file extension.'),
     keys: doc(array(string), 'The keys to delete; empty unless it is a deletion.'),
     audience,
     generation,
@@ -97,10 +97,10 @@ export const messages = {
     partner,
     layout,
     path,
-    etag: doc(string, 'The version of the object that was listed; another one fails the file.'),
+    etag: doc(string, 'ETag at listing; the file fails if the object has changed since.'),
     size: doc(long, 'The object’s size in bytes, as stored.'),
     compressed: doc(boolean, 'Whether it is gzip.'),
-    batch_bytes: doc(int, 'Size of the batches that it is cut into, in decompressed bytes.'),
+    batch_bytes: doc(int, 'Batch size in decompressed bytes.'),
     attempt,
   }),
 
@@ -118,7 +118,7 @@ export const messages = {
     lines: doc(long, 'Lines that begin in the batch.'),
     delimiter: doc(int, 'The byte between fields: 44 is a comma.'),
     rows: doc(bytes, 'The rows as they are in the file.'),
-    failure: doc(optional(readFailure), 'On the last batch of a file that could not be read to its end.'),
+    failure: doc(optional(readFailure), 'Set on the last batch of a file that could not be read completely.'),
     attempt,
   }),
 
@@ -136,19 +136,19 @@ export const messages = {
    * The coordinator's requests, written to every partition of `devices` after all devices of the job: prepare asks each slot for its vote;
    * commit or drop sends the decision. Only commit and drop are in the order of a partner's jobs.
    */
-  JobMarker: message(5, 'JobMarker', 'All devices of the job stand before this.', {
+  JobMarker: message(5, 'JobMarker', 'Written to every partition after all devices of the job.', {
     job,
     kind,
     partner,
     request: doc(
       enumeration('Request', ['prepare', 'commit', 'drop']),
-      'prepare: vote whether the slots hold what is expected. commit: merge the job. drop: do not merge it, an operator has dropped it; slots that have merged it keep it.',
+      'prepare: vote whether the slots hold what is expected. commit: merge the job. drop: an operator dropped the job, do not merge it; slots that have merged it keep it.',
     ),
     attempt,
     passed: doc(array(int), 'Files to merge, as ranges: first, last, first, last, …'),
     collapsed: doc(array(int), 'Files with too many distinct events, which are stored as one event.'),
     verdict: doc(string, 'The stored verdict that lists the files, if they are too many for a message.'),
-    files_counted: doc(boolean, 'The distinct pairs of each file need not be counted.'),
+    files_counted: doc(boolean, 'Skip counting the distinct pairs of each file.'),
     attributes: doc(array(long), 'Attributes to empty (a deletion).'),
     privacy: doc(string, 'Of a privacy request: delete, access or restore; empty for other jobs.'),
     audience,
@@ -175,21 +175,21 @@ export const messages = {
     partner,
     status: doc(int, '0 pending, 1 running, 2 done, 3 error.'),
     files: doc(int, 'Files in the list of the job.'),
-    files_done: doc(int, 'Those that are loaded or have failed.'),
+    files_done: doc(int, 'Files that are loaded or have failed.'),
     rows: doc(long, 'Data rows read, accepted or not; of a deletion, pairs of device and attribute removed.'),
     unique_devices: doc(long, 'Distinct devices accepted; of a deletion, those that lost data.'),
     audience,
-    errors: doc(array(string), 'The codes of what went wrong.'),
+    errors: doc(array(string), 'Error codes.'),
     updated_at: doc(millis, 'When this state was stored.'),
   }),
 
-  DeadLetter: message(8, 'DeadLetter', 'A message that could not be understood, and where it stood.', {
-    topic: doc(string, 'The topic it was read from.'),
-    partition: doc(int, 'Its partition there.'),
-    offset: doc(string, 'Its offset there.'),
-    error: doc(string, 'What is wrong with it.'),
-    key: doc(optional(bytes), 'Its key.'),
-    value: doc(bytes, 'Its value, as it was read.'),
+  DeadLetter: message(8, 'DeadLetter', 'A message that could not be decoded, and its position.', {
+    topic: doc(string, 'Source topic.'),
+    partition: doc(int, 'Source partition.'),
+    offset: doc(string, 'Source offset.'),
+    error: doc(string, 'Why decoding failed.'),
+    key: doc(optional(bytes), 'Message key.'),
+    value: doc(bytes, 'Message value, unchanged.'),
     at: doc(millis, 'When it was read.'),
   }),
 };

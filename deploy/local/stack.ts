@@ -1,14 +1,15 @@
 /** The local stack as a whole: starts and stops it under the lock of its state folder. */
 import { existsSync, rmSync } from 'node:fs';
 import type { ServerAddresses } from './addresses.ts';
+import { stopProcess } from './child.ts';
 import { withLock } from './lock.ts';
+import { type ProcessName, stopOrder } from './names.ts';
 import { hasOwner } from './owner.ts';
 import type { ExactPorts, Ports } from './ports.ts';
 import { type ServerOptions, startServers } from './servers.ts';
 import type { Report } from './start-error.ts';
 import { openState, prepareStateFolder, readState, type StateFolder, stateLock } from './state.ts';
-import { stopProcesses } from './stop.ts';
-import type { Run } from './supervise.ts';
+import { type Run, runningProcess } from './supervise.ts';
 
 interface StackOptions extends Partial<ServerOptions> {
   readonly directory: string;
@@ -75,4 +76,58 @@ export async function takeDown(
     if (existsSync(folder.directory)) rmSync(folder.directory, { recursive: true });
     return folder.directory;
   });
+}
+
+const stopDeadlineMs: Record<(typeof stopOrder)[number][0], number> = {
+  api: 30_000,
+  pipeline: 30_000,
+  kafka: 120_000,
+  s3: 30_000,
+  mongod: 120_000,
+};
+
+async function stopOne(
+  folder: StateFolder,
+  name: ProcessName,
+  { deadlineMs, report }: { deadlineMs: number; report: Report },
+): Promise<void> {
+  const known = folder.state.processes[name];
+  const running = runningProcess(folder, name);
+  if (known && ('container' in known || running)) {
+    const clean = await ('container' in known
+      ? (await import('./docker.ts')).stopContainer(known.container, deadlineMs)
+      : stopProcess(known, deadlineMs));
+    report(
+      clean || deadlineMs === 0
+        ? `${name} stopped`
+        : `${name} did not stop within ${deadlineMs / 1000} s and was killed`,
+    );
+  }
+  delete folder.state.processes[name];
+  folder.save();
+}
+
+/**
+ * In flow order, so that each process can finish its work with its servers still running. Brokers stop in parallel, and so do members:
+ * otherwise the last one of a cluster would wait for a majority.
+ */
+async function stopProcesses(
+  folder: StateFolder,
+  report: Report,
+  {
+    which,
+    killServers = false,
+  }: {
+    which?: ReadonlySet<ProcessName>;
+    /** Skips the clean shutdown, if the data is deleted anyway. */
+    killServers?: boolean;
+  } = {},
+): Promise<void> {
+  for (const group of stopOrder) {
+    const [kind] = group;
+    const isOurs = kind === 'api' || kind === 'pipeline';
+    const deadlineMs = killServers && !isOurs ? 0 : stopDeadlineMs[kind];
+    const names = group.filter((name) => which?.has(name) ?? true);
+    await Promise.all(names.map((name) => stopOne(folder, name, { deadlineMs, report })));
+  }
 }

@@ -147,8 +147,8 @@ export function createJobInspection(
     },
 
     /** Retries or drops a stopped job. */
-    async goOn(id: number, how: 'retry' | 'drop'): Promise<JobDocument> {
-      const job = await jobs.goOn(id, how);
+    async resume(id: number, how: 'retry' | 'drop'): Promise<JobDocument> {
+      const job = await jobs.resume(id, how);
       if (job) return job;
       if (!(await jobs.find(id))) throw unknown(id);
       throw new ProvisioningError('not_stopped', `job ${id} is not stopped`);

@@ -6,8 +6,48 @@ import type { PreparedPrefix, SubmittedJob } from './jobs.ts';
 import type { Layout } from './layouts.ts';
 import type { LoadPlan } from './options.ts';
 import { judgeStep, type RampStep, ratesOf } from './ramp.ts';
-import { submitJobs } from './submit-jobs.ts';
 import { type QueueWatch, type Sample, watchQueue } from './watch-queue.ts';
+
+/** Maximum requests in flight. */
+const MAX_AT_ONCE = 16;
+
+interface Submitting {
+  count: number;
+  /** Jobs per second; undefined: all at once. */
+  rate?: number;
+  signal: AbortSignal;
+  submit(prefix: PreparedPrefix): Promise<void>;
+}
+
+/** Open-loop load: submits at the rate whether or not the service keeps up, with the prefixes round-robin. Waits for requests in flight, even after a failure. */
+async function submitJobs(
+  prefixes: readonly PreparedPrefix[],
+  { count, rate, signal, submit }: Submitting,
+): Promise<void> {
+  const since = performance.now();
+  const inFlight = new Set<Promise<void>>();
+  let failure: { reason: unknown } | undefined;
+  const begin = (prefix: PreparedPrefix) => {
+    const request = submit(prefix)
+      .catch((reason) => {
+        failure ??= { reason };
+      })
+      .finally(() => inFlight.delete(request));
+    inFlight.add(request);
+  };
+  try {
+    for (let n = 0; n < count && !failure; n++) {
+      if (inFlight.size >= MAX_AT_ONCE) await Promise.race(inFlight);
+      const waitMs = rate === undefined ? 0 : since + (n * 1_000) / rate - performance.now();
+      if (waitMs > 0) await sleep(waitMs, undefined, { signal });
+      signal.throwIfAborted();
+      begin(prefixes[n % prefixes.length]!);
+    }
+  } finally {
+    await Promise.all(inFlight);
+  }
+  if (failure) throw failure.reason;
+}
 
 export interface Measured {
   samples: readonly Sample[];

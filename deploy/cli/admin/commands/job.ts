@@ -113,10 +113,10 @@ function showLines(inspected: InspectedJob): string[] {
 export function register(admin: Command, environments: Environments): void {
   const { run, add } = adminTools(environments);
   const job = admin.command('job').description('list, inspect, cancel, retry and drop jobs');
-  const goOn =
+  const resume =
     (id: number, how: 'retry' | 'drop'): Work =>
     async (stores, config) => {
-      const changed = await createJobInspection(stores, config).goOn(id, how);
+      const changed = await createJobInspection(stores, config).resume(id, how);
       const text = how === 'retry' ? `job ${id} is being retried` : `job ${id} is being dropped`;
       return { json: jobRecord(changed), text: [text], partner: changed.partner };
     };
@@ -154,11 +154,11 @@ export function register(admin: Command, environments: Environments): void {
     );
   add(job, 'retry', 'retry the merge of a stopped job; the jobs queued behind it continue')
     .argument('<job>', 'its number', wholeNumber)
-    .action((id: number, _options: object, command: Command) => run(command, goOn(id, 'retry')));
+    .action((id: number, _options: object, command: Command) => run(command, resume(id, 'retry')));
   add(job, 'drop', 'end a stopped job without merging the rest; its record shows which slots were merged')
     .argument('<job>', 'its number', wholeNumber)
     .option(...yesOption)
     .action((id: number, _options: object, command: Command) =>
-      run.confirmed(command, `Drop job ${id}? Slots that have not merged it never will.`, goOn(id, 'drop')),
+      run.confirmed(command, `Drop job ${id}? Slots that have not merged it never will.`, resume(id, 'drop')),
     );
 }

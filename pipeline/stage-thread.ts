@@ -131,7 +131,7 @@ async function runStages(config: ConfigOf<'pipeline'>, { stages, isFirst }: Thre
       recordReason,
       metrics,
       tracer,
-      onHandled: handledOffsets.teller(name),
+      onHandled: handledOffsets.reporter(name),
       onFatal,
     });
     consumptions.push(consumption);

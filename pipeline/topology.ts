@@ -22,7 +22,7 @@ import { pick } from './runtime/collections.ts';
 import { countWork } from './runtime/count-work.ts';
 import type { Logger } from './runtime/log.ts';
 import type { PipelineMetrics } from './runtime/metrics.ts';
-import { createNews } from './runtime/news.ts';
+import { createNotifier } from './runtime/notifier.ts';
 import type { Tracer } from './runtime/traces.ts';
 import { createDeviceSets } from './sets/device-sets.ts';
 import type { createJobSources } from './sources/job-sources.ts';
@@ -38,7 +38,7 @@ export interface Dependencies {
   log: Logger;
   publisher: Publisher;
   lags: Pick<LagReader, 'positionsOf'>;
-  handledOffsets: Pick<HandledOffsets, 'hear'>;
+  handledOffsets: Pick<HandledOffsets, 'subscribe'>;
   sources: Pick<ReturnType<typeof createJobSources>, 'sourceOf'>;
   metrics: PipelineMetrics;
   tracer: Tracer;
@@ -54,14 +54,14 @@ export function createTopology(deps: Dependencies): Record<StageName, () => Stag
   const { sourceOf } = deps.sources;
   const stores = createStores(db);
   const sets = createDeviceSets(db);
-  const news = createNews();
+  const notifier = createNotifier();
   const counts = countWork(deps.metrics, deps.tracer);
 
   return {
     // jobs ─► files, markers in devices, status
     dispatch: () =>
       createDispatch({
-        ...{ log, publisher, sourceOf, sets, news, onFatal },
+        ...{ log, publisher, sourceOf, sets, notifier, onFatal },
         ...pick(stores, dispatchStores),
         ...pick(config, dispatchSettings),
         ...pick(counts, ['onActive', 'onJobsInFlight', 'onRepeated', 'onEnded']),
@@ -84,7 +84,7 @@ export function createTopology(deps: Dependencies): Record<StageName, () => Stag
     // rows ─► devices, rejects, ledger
     validate: () =>
       createValidateRows({
-        ...{ log, publisher, lags, handledOffsets, hashDevice, sets, news },
+        ...{ log, publisher, lags, handledOffsets, hashDevice, sets, notifier },
         ...pick(stores, ['contexts', 'ledger', 'rejects']),
         ...pick(config, ['slots', 'rejectsPerFile']),
         ...pick(counts, ['onValidated']),
@@ -96,7 +96,7 @@ export function createTopology(deps: Dependencies): Record<StageName, () => Stag
     // devices ─► device sets, votes, acks
     sink: () =>
       createSink({
-        ...{ log, hashDevice, sets, news },
+        ...{ log, hashDevice, sets, notifier },
         ...pick(stores, sinkStores),
         ...pick(config, ['slots', 'secret']),
         ...pick(counts, ['onHeld', 'onSpilled', 'onMerged']),

@@ -190,7 +190,7 @@ export const collections = {
   usage: 'usage',
   webhooks: 'webhooks',
   deliveries: 'webhook_deliveries',
-  arrivals: 'arrivals',
+  lateMatches: 'late_matches',
   signingKeys: 'signing_keys',
   receipts: 'receipts',
   dropBatches: 'drop_batches',

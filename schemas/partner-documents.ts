@@ -33,8 +33,8 @@ export interface ApiKeyDocument {
   partner: string;
   /** HMAC-SHA-256 of the whole key under a key from the configuration. */
   hash: Binary;
-  /** The secret that this key was derived from; absent in documents from before this field existed. */
-  secretId?: string;
+  /** The secret that this key was derived from. */
+  secretId: string;
   label?: string;
   /** Absent: all of them. */
   scopes?: KeyScope[];

@@ -18,18 +18,18 @@ const splitDigests = (digests: Buffer): Buffer[] =>
     digests.subarray(n * ARRIVAL_BYTES, (n + 1) * ARRIVAL_BYTES),
   );
 /** Small enough for one document. */
-const ARRIVALS_AT_ONCE = 100_000;
+const LATE_MATCHES_AT_ONCE = 100_000;
 
 /** Returns how many entries were amended. */
-export async function amendArrivals(deps: Deps): Promise<number> {
+export async function amendLateMatches(deps: Deps): Promise<number> {
   const { store, erasure } = deps;
   let amended = 0;
   for (;;) {
     let amendment = await store.pendingAmendment();
     if (!amendment) {
-      const arrivals = await erasure.arrivals(ARRIVALS_AT_ONCE);
-      if (arrivals.length === 0) return amended;
-      amendment = await planAmendment(store, arrivals);
+      const lateMatches = await erasure.lateMatches(LATE_MATCHES_AT_ONCE);
+      if (lateMatches.length === 0) return amended;
+      amendment = await planAmendment(store, lateMatches);
       await store.addAmendment(amendment);
       faultPoint('drop:after-amendment');
     }
@@ -39,8 +39,8 @@ export async function amendArrivals(deps: Deps): Promise<number> {
   }
 }
 
-async function planAmendment(store: DropStore, arrivals: Uint8Array[]): Promise<DropAmendmentDocument> {
-  const arrived = new Set(arrivals.map((digest) => Buffer.from(digest).toString('latin1')));
+async function planAmendment(store: DropStore, lateMatches: Uint8Array[]): Promise<DropAmendmentDocument> {
+  const arrived = new Set(lateMatches.map((digest) => Buffer.from(digest).toString('latin1')));
   const _id = await store.nextAmendment();
   const names = new Map<string, string>();
   for (const batch of await store.list(0))
@@ -73,7 +73,7 @@ async function planAmendment(store: DropStore, arrivals: Uint8Array[]): Promise<
     _id,
     state: 'pending',
     createdAt: new Date(),
-    digests: new Binary(Buffer.concat(arrivals)),
+    digests: new Binary(Buffer.concat(lateMatches)),
     files,
   };
 }
@@ -88,7 +88,7 @@ async function carryOut(
     for (const n of places) statuses[n] = DropStatus.deleted;
     await store.putStatuses(parsePart(part), statuses);
   }
-  await erasure.forgetArrivals(splitDigests(Buffer.from(digests.value())));
+  await erasure.forgetLateMatches(splitDigests(Buffer.from(digests.value())));
   for (const file of files) {
     if (file.state === 'accepted') continue;
     file.state = 'sending';

@@ -10,7 +10,7 @@ import type { ApiStores } from '../stores/api-stores.ts';
 import type { Erasure } from './dependencies.ts';
 
 interface Dependencies
-  extends Pick<ApiStores, 'sets' | 'counters' | 'jobs' | 'identifierLists' | 'arrivals' | 'drop'> {
+  extends Pick<ApiStores, 'sets' | 'counters' | 'jobs' | 'identifierLists' | 'lateMatches' | 'drop'> {
   /** Connected when this resolves. */
   requireReady(): Promise<void>;
   queue: Pick<AcceptQueue, 'accept'>;
@@ -23,7 +23,7 @@ const reasonOf = (batch: number) => `DROP batch ${batch}`;
 const shown = { phase: 1, status: 1, errors: 1 } as const;
 
 export function createErasure(deps: Dependencies): Erasure {
-  const { sets, counters, jobs, identifierLists, arrivals, drop, queue, secret } = deps;
+  const { sets, counters, jobs, identifierLists, lateMatches, drop, queue, secret } = deps;
   const nextEdit = () => counters.take('digest edits');
   return {
     requireReady: deps.requireReady,
@@ -77,7 +77,7 @@ export function createErasure(deps: Dependencies): Erasure {
         }
     },
 
-    arrivals: arrivals.some,
-    forgetArrivals: arrivals.forget,
+    lateMatches: lateMatches.some,
+    forgetLateMatches: lateMatches.forget,
   };
 }

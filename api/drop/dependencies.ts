@@ -20,8 +20,8 @@ export interface Erasure {
   /** Resolves when all of them have deleted their devices. */
   waitFor(requests: readonly number[]): Promise<void>;
   /** Listed devices that came with later loads: the first 16 bytes of each digest. */
-  arrivals(limit: number): Promise<Uint8Array[]>;
-  forgetArrivals(digests: readonly Uint8Array[]): Promise<void>;
+  lateMatches(limit: number): Promise<Uint8Array[]>;
+  forgetLateMatches(digests: readonly Uint8Array[]): Promise<void>;
 }
 
 /** Per request. */

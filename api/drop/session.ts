@@ -5,7 +5,7 @@
  */
 import { CommandFailed } from '../../pipeline/runtime/errors.ts';
 import type { DropBatchDocument, DropState } from '../../schemas/drop-documents.ts';
-import { amendArrivals } from './amend-statuses.ts';
+import { amendLateMatches } from './amend-statuses.ts';
 import { deleteMatches } from './delete-matches.ts';
 import type { SessionDeps } from './dependencies.ts';
 import { faultPoint } from './fault-points.ts';
@@ -38,7 +38,7 @@ export async function runSession(deps: SessionDeps): Promise<SessionOutcome> {
   let batch = await store.open();
   let amended = 0;
   if (!batch) {
-    amended = await amendArrivals(deps);
+    amended = await amendLateMatches(deps);
     batch = await store.begin(new Date());
     faultPoint('drop:after-begin');
   } else deps.say(`continuing batch ${batch._id} (${batch.state})`);

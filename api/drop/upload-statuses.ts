@@ -80,7 +80,7 @@ export async function uploadStatuses(deps: Deps, batch: DropBatchDocument): Prom
     progress('uploading', n + 1, uploads.length);
   }
   const complete = await store.update(batch._id, { state: 'complete', completedAt: new Date(), uploads });
-  // Later arrivals and withdrawals need the other entries.
+  // Late matches and withdrawals need the other entries.
   for (const [file, { list }] of batch.files.entries())
     if (list !== 'MAID') await store.removeEntries(batch._id, file);
   return complete;

@@ -2,13 +2,7 @@
 import { sealedWith, secretId } from '../../pipeline/runtime/seal.ts';
 import { openCredentials, sealCredentials } from '../../pipeline/sources/credentials.ts';
 import { StoreFailure } from '../../pipeline/sources/store-errors.ts';
-import type { IdentifierListStore } from '../../pipeline/stores/identifier-lists.ts';
-import type { JobStore } from '../../pipeline/stores/jobs/jobs.ts';
-import type { RequestResultStore } from '../../pipeline/stores/request-results.ts';
-import type { SigningKeyStore } from '../../pipeline/stores/signing-keys.ts';
-import type { ApiKeyStore } from '../stores/api-keys.ts';
-import type { TokenKeyStore } from '../stores/token-keys.ts';
-import type { WebhookStore } from '../stores/webhooks.ts';
+import type { ApiStores } from '../stores/api-stores.ts';
 
 export interface Rotation {
   /** Jobs whose credentials were sealed again. */
@@ -29,25 +23,13 @@ export interface Rotation {
 
 /** Idempotent. May run beside the service: a job that ends meanwhile keeps no credentials. */
 export async function rotateSecret(
-  {
-    jobs,
-    apiKeys,
-    webhooks,
-    tokenKeys,
-    signingKeys,
-    identifierLists,
-    requestResults,
-  }: {
-    jobs: JobStore;
-    apiKeys: ApiKeyStore;
-    webhooks: Pick<WebhookStore, 'reseal'>;
-    tokenKeys: Pick<TokenKeyStore, 'reseal'>;
-    signingKeys: Pick<SigningKeyStore, 'reseal'>;
-    identifierLists: Pick<IdentifierListStore, 'reseal'>;
-    requestResults: Pick<RequestResultStore, 'reseal'>;
-  },
+  stores: Pick<
+    ApiStores,
+    'jobs' | 'apiKeys' | 'webhooks' | 'tokenKeys' | 'signingKeys' | 'identifierLists' | 'requestResults'
+  >,
   secrets: readonly Uint8Array[],
 ): Promise<Rotation> {
+  const { jobs } = stores;
   const [current] = secrets as [Uint8Array];
   let resealed = 0;
   const unreadable: number[] = [];
@@ -61,18 +43,14 @@ export async function rotateSecret(
       unreadable.push(job._id);
     }
   }
-  const resealedWebhooks = await webhooks.reseal(secrets);
-  const resealedTokenKeys = await tokenKeys.reseal(secrets);
-  const resealedSigningKeys = await signingKeys.reseal(secrets);
-  const resealedRequests = (await identifierLists.reseal(secrets)) + (await requestResults.reseal(secrets));
-  const keysToCome = await apiKeys.countOthers(current);
   return {
     resealed,
     unreadable,
-    resealedWebhooks,
-    resealedTokenKeys,
-    resealedSigningKeys,
-    resealedRequests,
-    keysToCome,
+    resealedWebhooks: await stores.webhooks.reseal(secrets),
+    resealedTokenKeys: await stores.tokenKeys.reseal(secrets),
+    resealedSigningKeys: await stores.signingKeys.reseal(secrets),
+    resealedRequests:
+      (await stores.identifierLists.reseal(secrets)) + (await stores.requestResults.reseal(secrets)),
+    keysToCome: await stores.apiKeys.countOthers(current),
   };
 }

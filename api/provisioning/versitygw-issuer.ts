@@ -5,14 +5,61 @@ import {
   GetBucketPolicyCommand,
   PutBucketPolicyCommand,
 } from '@aws-sdk/client-s3';
-import { serviceCredentials } from '../../pipeline/sources/credentials.ts';
+import { Sha256 } from '@smithy/core/checksum';
+import { SignatureV4 } from '@smithy/signature-v4';
+import { type StorageCredentials, serviceCredentials } from '../../pipeline/sources/credentials.ts';
 import { connectStorage } from '../../pipeline/sources/storage-client.ts';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
 import type { ConfigOf } from '../../schemas/config.ts';
 import { emptyPolicy, type Policy, partnerStatements, withStatements } from './policies.ts';
 import type { Exclusive } from './policy-lock.ts';
 import type { StorageIssuer, StoragePartner } from './storage-issuer.ts';
-import { createVersitygwAdmin } from './versitygw-admin.ts';
+
+interface AdminOptions {
+  endpoint: string;
+  region: string;
+  credentials: StorageCredentials;
+}
+
+/** Its admin API; requests are signed like S3 requests. */
+export function createVersitygwAdmin({ endpoint, region, credentials }: AdminOptions) {
+  const signer = new SignatureV4({
+    credentials,
+    region,
+    service: 's3',
+    sha256: Sha256,
+    uriEscapePath: false,
+  });
+
+  async function send(path: string, body = ''): Promise<void> {
+    const url = new URL(path, endpoint);
+    const method = 'PATCH';
+    const signed = await signer.sign({
+      method,
+      protocol: url.protocol,
+      hostname: url.hostname,
+      path: url.pathname,
+      query: Object.fromEntries(url.searchParams),
+      headers: { host: url.host },
+      body,
+    });
+    const { host: _, ...headers } = signed.headers;
+    const signal = AbortSignal.timeout(20_000);
+    const response = await fetch(url, { method, headers, body: body || null, signal });
+    if (response.ok) return;
+    const answer = (await response.text()).replace(/\s+/g, ' ').slice(0, 300);
+    throw new Error(`the storage answered ${response.status}: ${answer}`);
+  }
+
+  return {
+    createUser: ({ accessKeyId, secretAccessKey }: StorageCredentials) =>
+      send(
+        '/create-user',
+        `<Account><Access>${accessKeyId}</Access><Secret>${secretAccessKey}</Secret><Role>user</Role></Account>`,
+      ),
+    deleteUser: (accessKeyId: string) => send(`/delete-user?access=${encodeURIComponent(accessKeyId)}`),
+  };
+}
 
 const IDLE_MS = 10_000;
 

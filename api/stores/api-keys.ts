@@ -68,7 +68,7 @@ export function createApiKeyStore(db: Db) {
     isKey(key: string, stored: ApiKeyDocument, secrets: readonly Uint8Array[]): boolean {
       const [current] = secrets as [Uint8Array];
       const secret = secretOfHash(secrets, key, stored);
-      if (secret !== undefined && (secret !== current || stored.secretId === undefined))
+      if (secret !== undefined && secret !== current)
         // If this fails, the next use of the key repeats it.
         keys
           .updateOne(

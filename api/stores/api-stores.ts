@@ -2,7 +2,6 @@
 import type { Db } from 'mongodb';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createAckStore } from '../../pipeline/stores/acks.ts';
-import { createArrivalStore } from '../../pipeline/stores/arrivals.ts';
 import { createAttributeDeviceStore } from '../../pipeline/stores/attribute-devices.ts';
 import { createAttributeStore } from '../../pipeline/stores/attributes.ts';
 import { createAudienceStore } from '../../pipeline/stores/audiences.ts';
@@ -14,6 +13,7 @@ import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
 import { createFileStore } from '../../pipeline/stores/files.ts';
 import { createIdentifierListStore } from '../../pipeline/stores/identifier-lists.ts';
 import { createJobStore } from '../../pipeline/stores/jobs/jobs.ts';
+import { createLateMatchStore } from '../../pipeline/stores/late-matches.ts';
 import { createLedgerStore } from '../../pipeline/stores/ledger.ts';
 import { createPartnerStore } from '../../pipeline/stores/partners.ts';
 import { createReceiptStore } from '../../pipeline/stores/receipts.ts';
@@ -38,7 +38,7 @@ export type ApiStores = ReturnType<typeof createApiStores>;
 export const createApiStores = (db: Db) => ({
   acks: createAckStore(db),
   apiKeys: createApiKeyStore(db),
-  arrivals: createArrivalStore(db),
+  lateMatches: createLateMatchStore(db),
   attributes: createAttributeStore(db),
   attributeDevices: createAttributeDeviceStore(db),
   audiences: createAudienceStore(db),

@@ -1,8 +1,9 @@
 /** Keys that sign the user tokens of one partner. Their secrets are encrypted, each bound to its key id. */
 import { randomBytes } from 'node:crypto';
 import { Binary, type Db } from 'mongodb';
-import { seal, sealedWith, secretId, unseal } from '../../pipeline/runtime/seal.ts';
+import { seal, unseal } from '../../pipeline/runtime/seal.ts';
 import { createPartnerStore, ProvisioningError, randomName } from '../../pipeline/stores/partners.ts';
+import { resealAll } from '../../pipeline/stores/reseal-all.ts';
 import { collections } from '../../schemas/documents.ts';
 import type { TokenKeyDocument } from '../../schemas/partner-documents.ts';
 
@@ -97,17 +98,6 @@ export function createTokenKeyStore(db: Db) {
         .toArray(),
 
     /** Re-encrypts with the current secret. Returns the number of keys changed. */
-    async reseal(secrets: readonly Uint8Array[]): Promise<number> {
-      const [current] = secrets as [Uint8Array];
-      let resealed = 0;
-      for await (const key of keys.find()) {
-        if (sealedWith(key.sealed) === secretId(current)) continue;
-        const { secret } = openTokenKey(secrets, key);
-        const sealed = new Binary(seal(current, secret, contextOf(key)));
-        const written = await keys.updateOne({ _id: key._id, sealed: key.sealed }, { $set: { sealed } });
-        resealed += written.modifiedCount;
-      }
-      return resealed;
-    },
+    reseal: (secrets: readonly Uint8Array[]) => resealAll(keys, keys.find(), secrets, contextOf),
   };
 }

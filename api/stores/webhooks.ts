@@ -1,7 +1,7 @@
 /** Webhooks: URLs that partners get notified at when jobs finish. Their secrets are encrypted, each bound to its webhook. */
 import { createHash, randomBytes } from 'node:crypto';
 import { Binary, type ClientSession, type Db, ReturnDocument } from 'mongodb';
-import { seal, sealedWith, secretId, unseal } from '../../pipeline/runtime/seal.ts';
+import { reseal, seal, unseal } from '../../pipeline/runtime/seal.ts';
 import { inFreePlace, violatedKey } from '../../pipeline/stores/places.ts';
 import { collections } from '../../schemas/documents.ts';
 import type { WebhookDocument, WebhookSecret } from '../../schemas/webhook-documents.ts';
@@ -143,22 +143,21 @@ export function createWebhookStore(db: Db) {
 
     /** Re-encrypts with the current secret. Returns the number of webhooks changed. */
     async reseal(secrets: readonly Uint8Array[]): Promise<number> {
-      const [current] = secrets as [Uint8Array];
-      let resealed = 0;
+      let changed = 0;
       for await (const webhook of webhooks.find()) {
-        if (webhook.secrets.every(({ sealed }) => sealedWith(sealed) === secretId(current))) continue;
         const renewed = webhook.secrets.map((one) => {
-          const text = unseal(secrets, one.sealed, contextOf(webhook));
-          return { ...one, sealed: sealWebhookSecret(current, webhook, text).sealed };
+          const sealed = reseal(secrets, one.sealed, contextOf(webhook));
+          return sealed ? { ...one, sealed: new Binary(sealed) } : one;
         });
+        if (renewed.every((one, i) => one === webhook.secrets[i])) continue;
         // No effect if the webhook was rotated meanwhile: the next run re-encrypts its older secrets.
         const written = await webhooks.updateOne(
           { _id: webhook._id, secrets: webhook.secrets },
           { $set: { secrets: renewed } },
         );
-        resealed += written.modifiedCount;
+        changed += written.modifiedCount;
       }
-      return resealed;
+      return changed;
     },
   };
 }

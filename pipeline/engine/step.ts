@@ -4,9 +4,9 @@
  * names of its steps.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { linkedAbort } from '../runtime/deadline.ts';
 import { faultPoint } from './fault-points.ts';
 import type { Retry } from './retry.ts';
-import { whileWanted } from './while-wanted.ts';
 
 export interface Step<Name extends string = string> {
   <T>(name: Name, work: () => Promise<T>): Promise<T>;
@@ -53,4 +53,36 @@ export function createStep<Name extends string>(
     pause: (ms: number) => sleep(ms, undefined, { signal }),
     until: (other: AbortSignal) => createStep<Name>(stage, retry, other),
   });
+}
+
+const CHECK_MS = 1_000;
+
+/** Aborts work that is no longer wanted, even if it is blocked; then undefined. */
+async function whileWanted<T>(
+  signal: AbortSignal,
+  isWanted: () => Promise<boolean>,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T | undefined> {
+  const { controller, unlink } = linkedAbort(signal);
+  let isUnwanted = false;
+  const timer = setInterval(() => {
+    isWanted().then(
+      (wanted) => {
+        isUnwanted ||= !wanted;
+        if (!wanted) controller.abort(new Error('no longer wanted'));
+      },
+      // The check failed: continue.
+      () => {},
+    );
+  }, CHECK_MS);
+  try {
+    return await work(controller.signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (isUnwanted) return undefined;
+    throw error;
+  } finally {
+    clearInterval(timer);
+    unlink();
+  }
 }

@@ -33,7 +33,7 @@ interface Dependencies {
   /** Progress of the next stage, by partition. */
   positions(): Promise<Map<number, Position>>;
   /** The same without delay, for the partitions that this process handles. */
-  hear(onHandled: OnHandled): void;
+  subscribe(onHandled: OnHandled): void;
   pollMs?: number;
 }
 
@@ -49,7 +49,7 @@ interface Waiting {
 
 export function createBytesAhead(
   maxBytes: number,
-  { log, positions, hear, pollMs = POLL_MS }: Dependencies,
+  { log, positions, subscribe, pollMs = POLL_MS }: Dependencies,
 ): BytesAhead {
   const waiting = new Set<Waiting>();
   /** Without offsets: up to the end of the topic at the first poll. */
@@ -109,7 +109,7 @@ export function createBytesAhead(
   }
 
   const heard = new Map<number, bigint>();
-  hear((partition, next) => {
+  subscribe((partition, next) => {
     heard.set(partition, next);
     if (waiting.size > 0)
       free((placed) => [...placed].every(([at, offset]) => offset < (heard.get(at) ?? 0n)));

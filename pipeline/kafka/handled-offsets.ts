@@ -19,11 +19,11 @@ export function createHandledOffsets(config: OperatorConfig) {
 
   return {
     /** For the stage itself: call it with the first unhandled offset of a partition. */
-    teller(stage: StageName): OnHandled {
+    reporter(stage: StageName): OnHandled {
       const channel = open(stage);
       return (partition, next) => channel.postMessage({ partition, next });
     },
-    hear(stage: StageName, onHandled: OnHandled): void {
+    subscribe(stage: StageName, onHandled: OnHandled): void {
       open(stage).onmessage = ({ data }: { data: { partition: number; next: bigint } }) =>
         onHandled(data.partition, data.next);
     },

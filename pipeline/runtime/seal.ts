@@ -6,9 +6,9 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 import type { Binary } from 'mongodb';
 import type { Config } from '../../schemas/config.ts';
 
-/** Version 1 had neither secret id nor context; it can still be opened. */
 const VERSION = 2;
 const ID = 4;
+const HEAD = 1 + ID;
 const IV = 12;
 const TAG = 16;
 
@@ -56,31 +56,30 @@ export class UnsealError extends Error {
 type Sealed = Uint8Array | Binary;
 const bytesOf = (sealed: Sealed) => Buffer.from(sealed instanceof Uint8Array ? sealed : sealed.value());
 
-/** Id of the secret that sealed the value; undefined in version 1. */
-export function sealedWith(sealed: Sealed): string | undefined {
-  const bytes = bytesOf(sealed);
-  return bytes[0] === VERSION ? bytes.toString('hex', 1, 1 + ID) : undefined;
-}
+/** Id of the secret that sealed the value. */
+export const sealedWith = (sealed: Sealed): string => bytesOf(sealed).toString('hex', 1, HEAD);
 
 export function unseal(secrets: readonly Uint8Array[], sealed: Sealed, context: string): string {
   const bytes = bytesOf(sealed);
-  const isFirstVersion = bytes[0] === 1;
-  const head = isFirstVersion ? 1 : 1 + ID;
-  if (bytes.length < head + IV + TAG || (!isFirstVersion && bytes[0] !== VERSION))
-    throw new UnsealError('not a sealed secret');
+  if (bytes.length < HEAD + IV + TAG || bytes[0] !== VERSION) throw new UnsealError('not a sealed secret');
   const id = sealedWith(sealed);
-  const able = isFirstVersion ? secrets : secrets.filter((secret) => secretId(secret) === id);
-  for (const secret of able) {
-    const iv = bytes.subarray(head, head + IV);
+  for (const secret of secrets.filter((each) => secretId(each) === id)) {
+    const iv = bytes.subarray(HEAD, HEAD + IV);
     const decipher = createDecipheriv('aes-256-gcm', sealingKey(secret), iv, { authTagLength: TAG });
-    if (!isFirstVersion) decipher.setAAD(Buffer.from(context));
-    decipher.setAuthTag(bytes.subarray(head + IV, head + IV + TAG));
+    decipher.setAAD(Buffer.from(context)).setAuthTag(bytes.subarray(HEAD + IV, HEAD + IV + TAG));
     try {
-      const body = decipher.update(bytes.subarray(head + IV + TAG));
+      const body = decipher.update(bytes.subarray(HEAD + IV + TAG));
       return Buffer.concat([body, decipher.final()]).toString('utf8');
     } catch {
       // Try the next secret.
     }
   }
   throw new UnsealError('the value was sealed with another key or for another job, or was altered');
+}
+
+/** The value sealed with the current secret, the first; undefined if it is already. */
+export function reseal(secrets: readonly Uint8Array[], sealed: Sealed, context: string): Buffer | undefined {
+  const [current] = secrets as [Uint8Array];
+  if (sealedWith(sealed) === secretId(current)) return undefined;
+  return seal(current, unseal(secrets, sealed, context), context);
 }

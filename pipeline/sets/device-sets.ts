@@ -11,8 +11,8 @@ import { addressOf, slotOfHash } from '../formats/identifier.ts';
 import { groupBy } from '../runtime/collections.ts';
 import { inGroups, inGroupsAsync, within } from '../runtime/in-groups.ts';
 import { createOneAtATime } from '../runtime/one-at-a-time.ts';
-import { createArrivalStore } from '../stores/arrivals.ts';
 import { createCounterStore } from '../stores/counters.ts';
+import { createLateMatchStore } from '../stores/late-matches.ts';
 import { type CompositionRequest, composeSlot, type Pause, type SlotComposition } from './compose-slot.ts';
 import { type Found, lookFor } from './count-stored.ts';
 import { type Devices, firstKey } from './devices.ts';
@@ -70,7 +70,7 @@ export function createDeviceSets(
   const withHash = async () => ({ ...unkeyed, hash: (await placementOf()).hash });
 
   const usedLists = createUsedLists(db);
-  const suppressedAmong = createSuppressions(usedLists, withHash, slotCount, createArrivalStore(db).record);
+  const suppressedAmong = createSuppressions(usedLists, withHash, slotCount, createLateMatchStore(db).record);
 
   const ahead = new LRUCache<string, Promise<Found | undefined>>({ maxSize: MAX_DEVICES_AHEAD });
   const aheadId = (space: string, { slot, job }: { slot: number; job: number }) =>

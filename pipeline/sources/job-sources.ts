@@ -9,14 +9,38 @@ import type { JobDocument } from '../../schemas/job-documents.ts';
 import { cached } from '../runtime/cached.ts';
 import type { Logger } from '../runtime/log.ts';
 import { secretsOf } from '../runtime/seal.ts';
-import { createIdentifierListStore } from '../stores/identifier-lists.ts';
+import { createIdentifierListStore, type IdentifierListStore } from '../stores/identifier-lists.ts';
 import { createPartnerStore, ProvisioningError } from '../stores/partners.ts';
 import { createBucketProbe } from './bucket-probe.ts';
 import { openCredentials, serviceCredentials } from './credentials.ts';
-import { createListSource, LIST_KEY } from './list-source.ts';
 import { createObjectStore, type ObjectStore, StoreFailure } from './object-store.ts';
 import { createPatience, type Patience } from './patience.ts';
 import { connectStorage, type StorageClient } from './storage-client.ts';
+
+const LIST_KEY = 'identifiers';
+
+/** Presents a list of identifiers as the only object of a bucket, so that it is loaded like a file. */
+function createListSource(
+  lists: Pick<IdentifierListStore, 'size' | 'read'>,
+  list: string,
+  secrets: readonly Uint8Array[],
+): ObjectStore {
+  return {
+    head: async () => ({ key: LIST_KEY, etag: list, size: await lists.size(list) }),
+    list() {
+      throw new StoreFailure('missing', 'A list of identifiers is one object.');
+    },
+    async *open(_bucket, _key, { from = 0, signal }) {
+      let at = 0;
+      for await (const bytes of lists.read(list, secrets)) {
+        signal?.throwIfAborted();
+        const skipped = Math.min(bytes.length, Math.max(0, from - at));
+        at += bytes.length;
+        if (skipped < bytes.length) yield bytes.subarray(skipped);
+      }
+    },
+  };
+}
 
 interface JobSource {
   store: ObjectStore;

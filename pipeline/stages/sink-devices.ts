@@ -10,7 +10,7 @@ import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../engine/failure
 import type { Stage } from '../engine/stage.ts';
 import type { DeviceHash } from '../formats/device-hash.ts';
 import type { Logger } from '../runtime/log.ts';
-import type { News } from '../runtime/news.ts';
+import type { Notifier } from '../runtime/notifier.ts';
 import type { SpillStore } from '../stores/spills.ts';
 import type { Vote, VoteStore } from '../stores/votes.ts';
 import type { CommittedJobs, createReadCommitted } from './sink/committed-jobs.ts';
@@ -41,7 +41,7 @@ export interface SinkDependencies {
   hashDevice: DeviceHash;
   devicePartitions: number;
   memoryBytes: number;
-  news: Pick<News, 'tell'>;
+  notifier: Pick<Notifier, 'notify'>;
   /** Bytes in memory. */
   onHeld(bytes: number): void;
   onSpilled(bytes: number): void;
@@ -108,7 +108,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
       async onGivenUp(marker, reason) {
         const vote = giveUp(owner, marker, reason);
         await own('vote', () => votes.record([vote])).catch(() => {});
-        deps.news.tell();
+        deps.notifier.notify();
       },
     });
     held.set(partition, { uncommitted, merges });
@@ -229,7 +229,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     else if (first.kind === 'privacy') await deps.serveRequest(first, { ...owner, slots: behind }, step);
     else if (first.kind === 'delete') await deps.removeAttributes(first, behind, owner.committed, step);
     else await deps.mergeJobs({ ...owner, markers, slots: behind }, step);
-    deps.news.tell();
+    deps.notifier.notify();
     owner.uncommitted.forget(jobs);
     for (const job of jobs) owner.verified.delete(job);
     deps.onHeld(heldBytes());
@@ -273,7 +273,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
         ? { job, attempt, partition: owner.partition, missing }
         : giveUp(owner, marker, missing.reason);
       await step('vote', () => votes.record([vote]));
-      deps.news.tell();
+      deps.notifier.notify();
     } finally {
       owner.verifying.delete(job);
     }
@@ -326,7 +326,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
       deps.onHeld(heldBytes());
       if (cast.length === 0) return;
       await step('vote', () => votes.record(cast));
-      deps.news.tell();
+      deps.notifier.notify();
     },
     /** Devices only in memory, and markers of unmerged jobs, must be read again after a crash. */
     committable(partition, handled) {

@@ -44,7 +44,7 @@ export interface SplitDependencies {
   files: FileStore;
   counters: CounterStore;
   lags: Pick<LagReader, 'positionsOf'>;
-  handledOffsets: Pick<HandledOffsets, 'hear'>;
+  handledOffsets: Pick<HandledOffsets, 'subscribe'>;
   rowsAheadBytes: number;
   /** The storage of a job's files, opened with the job's credentials. */
   sourceOf(job: JobDocument): Promise<{ store: ObjectStore; bucket: string }>;
@@ -68,7 +68,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage<SplitStepName> 
   const rowsAhead = createBytesAhead(deps.rowsAheadBytes, {
     log,
     positions: () => deps.lags.positionsOf('validate'),
-    hear: (onHandled) => deps.handledOffsets.hear('validate', onHandled),
+    subscribe: (onHandled) => deps.handledOffsets.subscribe('validate', onHandled),
   });
   const places = createPlaces(PLACES);
   const filesInHand = createFilesInHand({ ...deps, leaseMs: deps.sessionTimeoutMs });

@@ -19,7 +19,7 @@ import type { LagReader } from '../kafka/read-lag.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
 import type { Logger } from '../runtime/log.ts';
 import { nextTurn } from '../runtime/loop-turn.ts';
-import type { News } from '../runtime/news.ts';
+import type { Notifier } from '../runtime/notifier.ts';
 import type { DeviceSets } from '../sets/device-sets.ts';
 import type { JobContexts } from '../stores/job-contexts.ts';
 import type { LedgerEntry, LedgerStore } from '../stores/ledger.ts';
@@ -35,7 +35,7 @@ export interface ValidateDependencies {
   ledger: LedgerStore;
   rejects: RejectStore;
   lags: Pick<LagReader, 'positionsOf'>;
-  handledOffsets: Pick<HandledOffsets, 'hear'>;
+  handledOffsets: Pick<HandledOffsets, 'subscribe'>;
   /** Limit of the bytes in flight to the sink, which spills to MongoDB. */
   devicesAheadBytes: number;
   slots: number;
@@ -44,7 +44,7 @@ export interface ValidateDependencies {
   devicePartitions: number;
   rejectPartitions: number;
   rejectsPerFile: number;
-  news: Pick<News, 'tell'>;
+  notifier: Pick<Notifier, 'notify'>;
   onValidated(parsed: Pick<ParsedRows, 'rows' | 'rejected'>): void;
 }
 
@@ -68,7 +68,7 @@ export function createValidateRows(deps: ValidateDependencies): Stage<ValidateSt
   const devicesAhead = createBytesAhead(deps.devicesAheadBytes, {
     log: deps.log,
     positions: () => deps.lags.positionsOf('sink'),
-    hear: (onHandled) => deps.handledOffsets.hear('sink', onHandled),
+    subscribe: (onHandled) => deps.handledOffsets.subscribe('sink', onHandled),
   });
 
   const parse = async (batch: RowBatch, job: JobDocument): Promise<ParsedRows> =>
@@ -158,7 +158,7 @@ export function createValidateRows(deps: ValidateDependencies): Stage<ValidateSt
       await sendRejects(batch, context.job, parsed, step);
       await step('ledger', () => ledger.record(entryOf(batch, parsed, deps.slots)));
       deps.onValidated(parsed);
-      deps.news.tell();
+      deps.notifier.notify();
     },
     async giveUp({ message, step }) {
       if (message.name !== 'RowBatch') return;

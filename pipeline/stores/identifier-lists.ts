@@ -7,7 +7,8 @@ import { Binary, type Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { IdentifierListDocument } from '../../schemas/stage-documents.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
-import { seal, sealedWith, secretId, unseal } from '../runtime/seal.ts';
+import { seal, unseal } from '../runtime/seal.ts';
+import { resealAll } from './reseal-all.ts';
 
 export type IdentifierListStore = ReturnType<typeof createIdentifierListStore>;
 
@@ -51,20 +52,10 @@ export function createIdentifierListStore(db: Db) {
     },
 
     /** Those that the current secret, the first, has not sealed. Returns how many there were. */
-    async reseal(secrets: readonly Uint8Array[]): Promise<number> {
-      const [current] = secrets as [Uint8Array];
-      let resealed = 0;
-      for await (const { _id, list, part, sealed: before } of lists
-        .find()
-        .sort({ list: 1, part: 1 })
-        .batchSize(2)) {
-        if (sealedWith(before) === secretId(current)) continue;
-        const context = contextOf(list, part);
-        const sealed = new Binary(seal(current, unseal(secrets, before, context), context));
-        resealed += (await lists.updateOne({ _id }, { $set: { sealed } })).modifiedCount;
-      }
-      return resealed;
-    },
+    reseal: (secrets: readonly Uint8Array[]) =>
+      resealAll(lists, lists.find().sort({ list: 1, part: 1 }), secrets, ({ list, part }) =>
+        contextOf(list, part),
+      ),
 
     remove: (list: string) => lists.deleteMany({ list }),
   };

@@ -1,9 +1,9 @@
 /** What slots found for privacy requests. First writer wins, so that a repetition after a crash returns the same result. */
-import { Binary, type Db } from 'mongodb';
+import type { Db } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { RequestResultDocument } from '../../schemas/stage-documents.ts';
-import { seal, sealedWith, secretId, unseal } from '../runtime/seal.ts';
 import { removeInSteps } from './bulk.ts';
+import { resealAll } from './reseal-all.ts';
 
 export type RequestResultStore = ReturnType<typeof createRequestResultStore>;
 export type RequestResult = Omit<RequestResultDocument, '_id' | 'createdAt'>;
@@ -29,19 +29,8 @@ export function createRequestResultStore(db: Db) {
     ofJob: (job: number) => results.find({ job }).sort({ slot: 1 }).toArray(),
 
     /** Answers that the current secret, the first, has not sealed. Returns how many there were. */
-    async reseal(secrets: readonly Uint8Array[]): Promise<number> {
-      const [current] = secrets as [Uint8Array];
-      let resealed = 0;
-      for await (const { _id, job, slot, sealed: before } of results
-        .find({ createdAt: { $exists: true } })
-        .batchSize(2)) {
-        if (!before || sealedWith(before) === secretId(current)) continue;
-        const context = answerContext({ job, slot });
-        const sealed = new Binary(seal(current, unseal(secrets, before, context), context));
-        resealed += (await results.updateOne({ _id }, { $set: { sealed } })).modifiedCount;
-      }
-      return resealed;
-    },
+    reseal: (secrets: readonly Uint8Array[]) =>
+      resealAll(results, results.find({ createdAt: { $exists: true } }), secrets, answerContext),
 
     forget: (jobs: number[]) => removeInSteps(results, { job: { $in: jobs } }),
   };

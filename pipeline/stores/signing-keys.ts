@@ -3,7 +3,8 @@ import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:cryp
 import { calculateJwkThumbprint, type JWK } from 'jose';
 import { Binary, type Db } from 'mongodb';
 import { collections, type SigningKeyDocument } from '../../schemas/documents.ts';
-import { seal, sealedWith, secretId, unseal } from '../runtime/seal.ts';
+import { seal, unseal } from '../runtime/seal.ts';
+import { resealAll } from './reseal-all.ts';
 
 export type SigningKeyStore = ReturnType<typeof createSigningKeyStore>;
 
@@ -55,16 +56,7 @@ export function createSigningKeyStore(db: Db) {
       ),
 
     /** Re-encrypts keys that were encrypted with an old secret. */
-    async reseal(secrets: readonly Uint8Array[]): Promise<number> {
-      const [current] = secrets as [Uint8Array];
-      let resealed = 0;
-      for await (const { _id, sealed: before } of keys.find<CompleteKey>(canSign)) {
-        if (sealedWith(before) === secretId(current)) continue;
-        const text = unseal(secrets, before, contextOf(_id));
-        const sealed = new Binary(seal(current, text, contextOf(_id)));
-        resealed += (await keys.updateOne({ _id, sealed: before }, { $set: { sealed } })).modifiedCount;
-      }
-      return resealed;
-    },
+    reseal: (secrets: readonly Uint8Array[]) =>
+      resealAll(keys, keys.find(canSign), secrets, ({ _id }) => contextOf(_id)),
   };
 }

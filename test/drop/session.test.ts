@@ -60,8 +60,8 @@ function createService(stored: Iterable<string> = []) {
         throw new Error('it has failed');
     },
     settle: async () => {},
-    arrivals: async () => [...arrived].map((digest) => Buffer.from(digest.slice(0, 32), 'hex')),
-    forgetArrivals: async (digests) => {
+    lateMatches: async () => [...arrived].map((digest) => Buffer.from(digest.slice(0, 32), 'hex')),
+    forgetLateMatches: async (digests) => {
       const gone = new Set(digests.map((digest) => Buffer.from(digest).toString('hex')));
       for (const digest of arrived) if (gone.has(digest.slice(0, 32))) arrived.delete(digest);
     },
@@ -141,7 +141,7 @@ describe('a session', () => {
     expect((await createDropStore(database.db).summary()).last).toBeInstanceOf(Date);
   });
 
-  test('reports an arrival in the next session, once', async () => {
+  test('reports a late match in the next session, once', async () => {
     const { absent, entries, service } = scene(1, 2);
     platform.publish({ MAID: entries });
     await sync(service);

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { Binary } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createVersitygwAdmin } from '../../api/provisioning/versitygw-admin.ts';
+import { createVersitygwAdmin } from '../../api/provisioning/versitygw-issuer.ts';
 import type { ImportRequest } from '../../pipeline/accept/new-job.ts';
 import { readTopic } from '../../pipeline/kafka/read-topic.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';

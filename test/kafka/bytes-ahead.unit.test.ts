@@ -31,10 +31,10 @@ function setUp(maxBytes: number) {
     return new Map([[0, { next, handled: next, end: BigInt(sent.length) }]]);
   };
   let say: OnHandled = () => {};
-  const hear = (onHandled: OnHandled) => {
+  const subscribe = (onHandled: OnHandled) => {
     say = onHandled;
   };
-  const bytesAhead = createBytesAhead(maxBytes, { log, positions, hear, pollMs: 1 });
+  const bytesAhead = createBytesAhead(maxBytes, { log, positions, subscribe, pollMs: 1 });
   const place = async (name: string): Promise<Placed> => new Map([[0, BigInt(sent.push(name) - 1)]]);
   const sendOf = async (
     partner: string,

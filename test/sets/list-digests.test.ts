@@ -3,8 +3,8 @@ import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { digestsOf } from '../../pipeline/formats/device-digest.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { shortDigestsOf } from '../../pipeline/sets/suppressions.ts';
-import { createArrivalStore } from '../../pipeline/stores/arrivals.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
+import { createLateMatchStore } from '../../pipeline/stores/late-matches.ts';
 import { collections, spaces } from '../../schemas/documents.ts';
 import { slotTarget } from '../support/slot-target.ts';
 import { manifestsOf, openDatabase, pagesOf } from './database.ts';
@@ -17,7 +17,7 @@ beforeAll(() => ensureIndexes(database.db));
 beforeEach(async () => {
   await manifestsOf(database.db).deleteMany({});
   await pagesOf(database.db).deleteMany({});
-  await database.db.collection(collections.arrivals).deleteMany({});
+  await database.db.collection(collections.lateMatches).deleteMany({});
 });
 
 const digestsOfNumbers = (from: number, to: number) => new Uint8Array(digestsOf(numberedDevices(from, to)));
@@ -27,7 +27,7 @@ async function suppressed(from: number, to: number): Promise<number> {
   const flags = await createDeviceSets(database.db).suppressedAmong('p', SLOT, devices);
   return flags?.reduce((sum, one) => sum + one, 0) ?? 0;
 }
-const arrived = async () => (await createArrivalStore(database.db).some(10_000)).length;
+const arrived = async () => (await createLateMatchStore(database.db).some(10_000)).length;
 
 test('what is listed by its digest is kept out wherever it comes, and is remembered as having come', async () => {
   const sets = createDeviceSets(database.db);
@@ -38,8 +38,8 @@ test('what is listed by its digest is kept out wherever it comes, and is remembe
   expect(await suppressed(900, 1_100)).toBe(100);
   expect(await suppressed(950, 1_000)).toBe(50);
   expect(await arrived()).toBe(100);
-  const arrivals = createArrivalStore(database.db);
-  await arrivals.forget(await arrivals.some(60));
+  const lateMatches = createLateMatchStore(database.db);
+  await lateMatches.forget(await lateMatches.some(60));
   expect(await arrived()).toBe(40);
 });
 

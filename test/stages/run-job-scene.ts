@@ -55,7 +55,7 @@ interface Given {
 }
 
 export interface Operator {
-  goOn(fields?: Partial<JobDocument>): void;
+  resume(fields?: Partial<JobDocument>): void;
   repair(): void;
   clear(failure: FileFailure): void;
 }
@@ -70,7 +70,7 @@ export function setUp(given: Given = {}) {
   const endTerm = () => term.abort(new Error('stopping'));
   let current = aJob(job);
   const operator: Operator = {
-    goOn(fields = {}) {
+    resume(fields = {}) {
       const { stoppedAt: _, ...rest } = current;
       current = { ...rest, attempt: (rest.attempt ?? 0) + 1, ...fields };
     },
@@ -107,7 +107,7 @@ export function setUp(given: Given = {}) {
       },
       nextAttempt: () => set({ attempt: (current.attempt ?? 0) + 1 }),
       async drop(_: JobDocument, outcome: Decision) {
-        operator.goOn({ ...outcome, attempt: outcome.verdict.attempt!, dropRequested: true });
+        operator.resume({ ...outcome, attempt: outcome.verdict.attempt!, dropRequested: true });
         return current;
       },
       find: async () => current,

@@ -195,7 +195,7 @@ it('a stopped job is left alone until an operator retries it; then it goes on, a
     whileStopped: later((operator) => {
       passed.push(...actions);
       operator.repair();
-      operator.goOn();
+      operator.resume();
     }),
   });
   const next = gates.ends.pass(1, null).then(() => passed.push('the next job'));
@@ -211,7 +211,7 @@ it('the same if he drops it', async () => {
     sinkFails: 'sink: RangeError: too large',
     whileStopped: later((operator) => {
       operator.repair();
-      operator.goOn({ dropRequested: true });
+      operator.resume({ dropRequested: true });
     }),
   });
   await run();
@@ -239,7 +239,7 @@ it('one that an earlier dispatcher has stopped is not committed before that eith
     job: { phase: 'decided', stoppedAt: new Date(), verdict: { ...rest, passed: [...passed, 0, 0] } },
     whileStopped: later((operator) => {
       expect(actions).toEqual([]);
-      operator.goOn();
+      operator.resume();
     }),
   });
   await run();

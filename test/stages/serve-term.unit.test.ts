@@ -22,7 +22,7 @@ function startTerm(deps: Partial<TermDependencies> | Record<string, unknown>) {
     {
       log,
       status: { publishMissed: async () => {} },
-      news: { listen() {} },
+      notifier: { subscribe() {} },
       onActive() {},
       onJobsInFlight() {},
       onFatal(error: unknown) {

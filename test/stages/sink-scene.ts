@@ -93,7 +93,7 @@ export function openSinkScene() {
       hashDevice,
       devicePartitions: 16,
       memoryBytes: 1_000_000,
-      news: { tell() {} },
+      notifier: { notify() {} },
     });
     sink.assigned!([PARTITION], assignment);
     const committedJob = async () => (await acks.committedJobs([PARTITION])).get(PARTITION);

@@ -52,7 +52,7 @@ function setUp({
       },
     }),
     lags: { positionsOf: async () => new Map() },
-    handledOffsets: { hear() {} },
+    handledOffsets: { subscribe() {} },
     rowsAheadBytes: 1_000_000,
     sessionTimeoutMs: 10_000,
     rowPartitions: 4,

@@ -35,14 +35,14 @@ function setUp({ wanted = true } = {}) {
     ledger: { record: async (entry: LedgerEntry) => void ledger.push(entry) },
     rejects: { keep: async ({ rows }: { rows: unknown[] }) => rows },
     lags: { positionsOf: async () => new Map() },
-    handledOffsets: { hear() {} },
+    handledOffsets: { subscribe() {} },
     devicesAheadBytes: 1_000_000,
     slots: 16,
     hashDevice: testPlacement.hash,
     devicePartitions: 4,
     rejectPartitions: 2,
     rejectsPerFile: 100,
-    news: { tell() {} },
+    notifier: { notify() {} },
     onValidated() {},
   } as unknown as ValidateDependencies);
   const run = (batch: RowBatch) => stage.handle!(environment.deliver({ name: 'RowBatch', value: batch }));

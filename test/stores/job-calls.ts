@@ -201,7 +201,7 @@ export function jobCalls({ partner, job, accepted, loading, decidedJob, audience
         [loading, 'partner'],
         [loading, 'service'],
       ],
-      goOn: [
+      resume: [
         [decidedJob._id, 'retry'],
         [decidedJob._id, 'drop'],
       ],

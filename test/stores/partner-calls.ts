@@ -165,7 +165,7 @@ export function partnerCalls({ partner, job, audience }: Subject) {
       list: [[]],
       remove: [['p-new']],
     },
-    arrivals: {
+    lateMatches: {
       record: [[[new Uint8Array(16)]]],
       some: [[10]],
       forget: [[[new Uint8Array(16)]]],

@@ -7,9 +7,18 @@ import { beforeAll, expect, it } from 'vitest';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { collections } from '../../schemas/documents.ts';
 import { openDatabase } from '../sets/database.ts';
-import { createAllStores, type Subject } from './all-stores.ts';
+import { createAllStores, type StoreCalls, type Subject } from './all-stores.ts';
 import { fillStores, HISTORY } from './fill-stores.ts';
-import { callsFor } from './store-calls.ts';
+import { jobCalls } from './job-calls.ts';
+import { partnerCalls } from './partner-calls.ts';
+import { recordCalls } from './record-calls.ts';
+
+/** A call of every method of every store, once per query shape. The type demands all of them: a missing query does not compile. */
+const callsFor = (subject: Subject): StoreCalls => ({
+  ...jobCalls(subject),
+  ...partnerCalls(subject),
+  ...recordCalls(subject),
+});
 
 const database = openDatabase();
 const MARK = 'marks';

@@ -5,7 +5,7 @@ import type { Stage } from '../../engine/stage.ts';
 import type { Publisher } from '../../kafka/publish.ts';
 import type { CountWork } from '../../runtime/count-work.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { News } from '../../runtime/news.ts';
+import type { Notifier } from '../../runtime/notifier.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
 import { laneOf } from '../../stores/jobs/jobs.ts';
 import { createKeyHints } from '../../stores/key-hints.ts';
@@ -78,7 +78,7 @@ interface Uses
   publisher: Publisher;
   sourceOf: SourceOf;
   sets: DeviceSets;
-  news: Pick<News, 'listen'>;
+  notifier: Pick<Notifier, 'subscribe'>;
   filePartitions: number;
   devicePartitions: number;
   readAheadBytes: number;

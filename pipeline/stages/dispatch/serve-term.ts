@@ -14,7 +14,7 @@
 import type { JobDocument } from '../../../schemas/job-documents.ts';
 import { groupCommitEach } from '../../runtime/group-commit.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { News } from '../../runtime/news.ts';
+import type { Notifier } from '../../runtime/notifier.ts';
 import { isUndecided, type JobStore } from '../../stores/jobs/jobs.ts';
 import { type Admission, type AdmissionDependencies, createAdmission } from './admit/admit-jobs.ts';
 import type { QuotaHold } from './admit/hold-quotas.ts';
@@ -57,7 +57,7 @@ export interface TermDependencies
   /** Applies the retention settings. */
   expireJobs(step: DispatchStep): Promise<void>;
   readAheadBytes: number;
-  news: Pick<News, 'listen'>;
+  notifier: Pick<Notifier, 'subscribe'>;
   onJobsInFlight(jobs: number): void;
   onActive(isActive: boolean): void;
   onFatal(error: unknown): void;
@@ -89,7 +89,7 @@ export function createTerm(deps: TermDependencies, step: DispatchStep) {
     const slots = createSlotCoordinator({ ...deps, endedBefore }, step, wake.slots);
     const readAhead = createReadAhead(deps.readAheadBytes, (job) => lanes.isFirst(job));
     const files = createFileLoader({ ...deps, readAhead }, step, wake.files);
-    const hints = { listen: deps.news.listen, onError: deps.onFatal };
+    const hints = { listen: deps.notifier.subscribe, onError: deps.onFatal };
     const pollFiles = createPoll(files, step, hints);
     const pollSlots = createPoll(slots, step, hints);
     const turns: Turns = { step, files, slots, readAhead, mayBeListed: (job) => job <= newest };

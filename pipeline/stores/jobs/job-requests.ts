@@ -8,7 +8,7 @@ export function createJobRequests(db: Db) {
 
   return {
     /** Makes dispatch retry the merge of a stopped job, or drop it: end it without merging more. Null if it is not stopped. */
-    goOn: (id: number, how: 'retry' | 'drop') =>
+    resume: (id: number, how: 'retry' | 'drop') =>
       jobs.findOneAndUpdate(
         { _id: id, phase: 'decided', stoppedAt: { $exists: true } },
         {

@@ -114,9 +114,9 @@ export function stoppedJob(faults: FaultFixture): void {
     expect((await inspection().show(bad.id)).waitsFor).toContain('an operator');
     expect((await inspection().show(later.id)).waitsFor).toBe(`job ${bad.id}, which is stopped`);
     await expect(inspection().cancel(bad.id)).rejects.toThrow(`headrace admin job drop ${bad.id}`);
-    await expect(inspection().goOn(behind.id, 'drop')).rejects.toThrow('is not stopped');
+    await expect(inspection().resume(behind.id, 'drop')).rejects.toThrow('is not stopped');
 
-    await inspection().goOn(bad.id, 'drop');
+    await inspection().resume(bad.id, 'drop');
     const stored = await expectRecord(await driver().ended(bad.id), spaces.marketplace, one.attribute);
     const attributeDevices = () => driver().stores.attributeDevices.of([one.attribute]);
     expect((await attributeDevices()).get(one.attribute)).toBe(stored);
@@ -143,7 +143,7 @@ export function stoppedJob(faults: FaultFixture): void {
     expect(await driver().stores.jobs.countStopped(60_000)).toBe(2);
 
     await faults.killPipeline();
-    await inspection().goOn(bad.id, 'drop');
+    await inspection().resume(bad.id, 'drop');
     faults.pipeline.start({ FAULT_POINT: 'sink:after-drop:2:kill' });
     await faults.pipeline.gone();
     await restart();
@@ -162,7 +162,7 @@ export function stoppedJob(faults: FaultFixture): void {
 
     expect((await find(deletion)).stoppedAt).toBeDefined();
     expect((await find(later.id)).phase).not.toBe('ended');
-    await inspection().goOn(deletion, 'retry');
+    await inspection().resume(deletion, 'retry');
     expect(await driver().ended(deletion)).toMatchObject({ status: 2, uniqueDevices: ROWS, rows: ROWS });
     expect(await driver().ended(later.id)).toMatchObject(done);
     expect(await driver().members(setNames.attribute(one.attribute))).toEqual(asMembers(later.devices));
@@ -184,7 +184,7 @@ export function stoppedJob(faults: FaultFixture): void {
       expect((await find(behind.id)).phase).not.toBe('ended');
 
       await restart();
-      await inspection().goOn(bad.id, 'retry');
+      await inspection().resume(bad.id, 'retry');
       for (const { id } of [bad, behind]) expect(await driver().ended(id)).toMatchObject(done);
       const everything = asMembers([...bad.devices, ...behind.devices]);
       expect(await driver().members(setNames.audience(bad.id, 1))).toEqual(everything);

@@ -5,13 +5,13 @@ import { inGroups, within } from '../runtime/in-groups.ts';
 
 const AT_ONCE = 1_000;
 
-export function createArrivalStore(db: Db) {
-  const arrivals = db.collection<{ _id: Binary; at: Date }>(collections.arrivals);
+export function createLateMatchStore(db: Db) {
+  const lateMatches = db.collection<{ _id: Binary; at: Date }>(collections.lateMatches);
   return {
     async record(digests: readonly Uint8Array[]): Promise<void> {
       const at = new Date();
       for (const group of inGroups(digests, within({ count: AT_ONCE })))
-        await arrivals.bulkWrite(
+        await lateMatches.bulkWrite(
           group.map((digest) => ({
             updateOne: {
               filter: { _id: new Binary(Uint8Array.from(digest)) },
@@ -25,7 +25,7 @@ export function createArrivalStore(db: Db) {
 
     some: async (limit: number): Promise<Uint8Array[]> =>
       (
-        await arrivals
+        await lateMatches
           .find({}, { projection: { _id: 1 } })
           .sort({ _id: 1 })
           .limit(limit)
@@ -34,7 +34,7 @@ export function createArrivalStore(db: Db) {
 
     async forget(digests: readonly Uint8Array[]): Promise<void> {
       for (const group of inGroups(digests, within({ count: AT_ONCE })))
-        await arrivals.deleteMany({ _id: { $in: group.map((digest) => new Binary(digest)) } });
+        await lateMatches.deleteMany({ _id: { $in: group.map((digest) => new Binary(digest)) } });
     },
   };
 }

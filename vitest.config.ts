@@ -8,11 +8,11 @@ process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
 // A broker of a test lives too short to earn back what the optimising compiler costs: half of all its CPU time.
 process.env.JDK_JAVA_OPTIONS ??= '-XX:TieredStopAtLevel=1';
 
-/** Seconds that each file took when they were last recorded (`npm test -- --record`). */
+/** Seconds that each file took when they were last recorded (`npm test -- --record`); without those of under three seconds. */
 const durations: Record<string, number> = JSON.parse(
   readFileSync(new URL('./test/durations.json', import.meta.url), 'utf8'),
 );
-/** A file that was never recorded may be a long one. */
+/** A file that was never recorded may be a long one; among the others, a short one does no harm. */
 const UNKNOWN_SECONDS = 30;
 
 /** Longest first, so that no long file is left for the end. */

@@ -1,16 +1,12 @@
 /** The caller's identity, and the partner's usage. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createApiStores } from '../../api/stores/api-stores.ts';
 import { account, usage } from '../../schemas/http-account.ts';
-import { type Api, createCaller, IMPORT, sharedApi, type TestPartner } from './support.ts';
+import { createCaller, IMPORT } from './support.ts';
+import { useApi, usePartner } from './use-api.ts';
 
-let api: Api;
-let partner: TestPartner;
-beforeAll(async () => {
-  api = await sharedApi();
-  partner = await api.partner();
-});
-afterAll(() => api?.stop());
+const api = useApi();
+const partner = usePartner(api);
 
 describe('the account', () => {
   it('names partner, prefix and key, and works with a key without scopes', async () => {

@@ -7,25 +7,14 @@ import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { collections } from '../../schemas/documents.ts';
 import type { JobDocument } from '../../schemas/job-documents.ts';
-import { runAdmin } from '../support/run-admin.ts';
 import { uniqueEnvironment } from '../support/stack.ts';
+import { adminCommands } from './admin-commands.ts';
 
 const PARTNER = 'p-aaaaaaaaaaaa';
 let env: Record<string, string>;
 let mongo: Mongo;
 let inspection: ReturnType<typeof createJobInspection>;
-const run = (...args: string[]) => runAdmin(['job', ...args], env);
-// biome-ignore lint/suspicious/noExplicitAny: what the command printed
-const json = async (...args: string[]): Promise<any> => {
-  const outcome = await run(...args, '--json');
-  expect([outcome.code, outcome.stderr]).toEqual([0, '']);
-  return JSON.parse(outcome.stdout);
-};
-const refused = async (...args: string[]) => {
-  const { code, stdout, stderr } = await run(...args);
-  expect([code, stdout]).toEqual([1, '']);
-  return stderr;
-};
+const { run, json, refused } = adminCommands(() => env, 'job');
 
 function job(id: number, more: Partial<JobDocument>, audience?: number): JobDocument {
   const common = { partner: PARTNER, filePath: `${id}/` };
@@ -212,6 +201,6 @@ describe('a stopped job', () => {
       attempt: 2,
       drop_requested: true,
     });
-    await expect(inspection.goOn(2, 'retry')).rejects.toThrow('job 2 is not stopped');
+    await expect(inspection.resume(2, 'retry')).rejects.toThrow('job 2 is not stopped');
   });
 });

@@ -11,32 +11,16 @@ import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { collections } from '../../schemas/documents.ts';
 import type { PartnerDocument } from '../../schemas/partner-documents.ts';
-import { runAdmin } from '../support/run-admin.ts';
 import { runHeadrace } from '../support/run-headrace.ts';
 import { impatient } from '../support/settings.ts';
 import { withOwnBucket } from '../support/stack.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { adminCommands } from './admin-commands.ts';
 
 let env: Record<string, string>;
 // biome-ignore lint/suspicious/noExplicitAny: what the command printed
 let made: any;
-const run = (...args: string[]) => runAdmin(args, env);
-// biome-ignore lint/suspicious/noExplicitAny: what the command printed
-const json = async (...args: string[]): Promise<any> => {
-  const outcome = await run(...args, '--json');
-  expect([outcome.code, outcome.stderr]).toEqual([0, '']);
-  return JSON.parse(outcome.stdout);
-};
-const endsWith =
-  (expected: number) =>
-  async (...args: string[]) => {
-    const { code, stdout, stderr } = await run(...args);
-    expect([code, stdout]).toEqual([expected, '']);
-    expect(stderr).not.toMatch(/ at .*\.ts:/);
-    return stderr;
-  };
-const refused = endsWith(1);
-const misused = endsWith(2);
+const { run, json, refused, misused } = adminCommands(() => env);
 
 beforeAll(async () => {
   env = { ...(await withOwnBucket()), AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' };

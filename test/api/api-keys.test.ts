@@ -1,35 +1,17 @@
 /** API keys: expiry, scopes, and rotation without a gap. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createApiKeyStore } from '../../api/stores/api-keys.ts';
 import type { KeyScope } from '../../schemas/partner-documents.ts';
-import { runAdmin } from '../support/run-admin.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { type Api, AUDIENCE, createCaller, IMPORT, sharedApi, type TestPartner } from './support.ts';
+import { adminCommands } from './admin-commands.ts';
+import { AUDIENCE, createCaller, IMPORT } from './support.ts';
+import { useApi, usePartner } from './use-api.ts';
 
-let api: Api;
-let partner: TestPartner;
-beforeAll(async () => {
-  api = await sharedApi();
-  partner = await api.partner();
-});
-afterAll(() => api?.stop());
+const api = useApi();
+const partner = usePartner(api);
 
 const call = (key: string) => createCaller(api.service.apiUrl, key);
-// biome-ignore lint/suspicious/noExplicitAny: what the command printed
-const admin = async (...args: string[]): Promise<any> => {
-  const { code, stdout, stderr } = await runAdmin(['key', ...args, '--json'], api.service.env);
-  expect([code, stderr]).toEqual([0, '']);
-  return JSON.parse(stdout);
-};
-const endsWith =
-  (expected: number) =>
-  async (...args: string[]) => {
-    const { code, stderr } = await runAdmin(['key', ...args], api.service.env);
-    expect(code).toBe(expected);
-    return stderr;
-  };
-const refused = endsWith(1);
-const misused = endsWith(2);
+const { json: admin, refused, misused } = adminCommands(() => api.service.env, 'key');
 const DAY_MS = 86_400_000;
 /** The key's lifetime, rounded to the hour: on a slow machine the two times are not taken at the same moment. */
 const lifetimeOf = ({ created_at, expires_at }: { created_at: string; expires_at: string }) =>

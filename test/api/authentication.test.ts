@@ -1,5 +1,5 @@
 /** Keys, user tokens, and who sees what. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { signUserToken } from '../../api/auth/user-tokens.ts';
 import { createApiKeyStore } from '../../api/stores/api-keys.ts';
 import { createTokenKeyStore } from '../../api/stores/token-keys.ts';
@@ -8,17 +8,12 @@ import type { ApiKeyDocument, TokenKeyDocument } from '../../schemas/partner-doc
 import { waitFor } from '../support/wait-for.ts';
 import { fromConsole, SESSION, signedIn, tokenOfOther } from './console-support.ts';
 import { openRaw, rawRequest } from './raw-socket.ts';
-import { type Api, AUDIENCE, createCaller, IMPORT, sharedApi, type TestPartner } from './support.ts';
+import { AUDIENCE, createCaller, IMPORT } from './support.ts';
+import { useApi, usePartner } from './use-api.ts';
 
-let api: Api;
-let partner: TestPartner;
-let other: TestPartner;
-beforeAll(async () => {
-  api = await sharedApi();
-  partner = await api.partner();
-  other = await api.partner();
-});
-afterAll(() => api?.stop());
+const api = useApi();
+const partner = usePartner(api);
+const other = usePartner(api);
 
 const withToken = async (customer: string, who = partner) => ({
   'x-user-token': await api.token(who.id, customer),

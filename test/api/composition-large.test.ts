@@ -1,21 +1,17 @@
 /** 100,000 attributes: the report fits into a document, is streamed, and does not block other requests. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { type AttributeDocument, collections } from '../../schemas/documents.ts';
 import { composition } from '../../schemas/http-composition.ts';
 import { numberedDevice } from '../sets/devices.ts';
 import { compositionOf, createScene, readReport } from './composition-scene.ts';
-import { type Api, IMPORT, startApiProcess, type TestPartner } from './support.ts';
+import { IMPORT, startApiProcess } from './support.ts';
+import { useApi, usePartner } from './use-api.ts';
 
 const ATTRIBUTES = 100_000;
 const AUDIENCE_DEVICES = 1_000;
 
-let api: Api;
-let partner: TestPartner;
-beforeAll(async () => {
-  api = await startApiProcess();
-  partner = await api.partner();
-});
-afterAll(() => api?.stop());
+const api = useApi(startApiProcess);
+const partner = usePartner(api);
 
 /** Attribute n holds one device; each device has a hundred attributes. */
 async function storeAttributes(scene: ReturnType<typeof createScene>): Promise<void> {

@@ -1,27 +1,25 @@
 /** A client's connections: how many it may open, and that it must read its responses. */
 import { readFile } from 'node:fs/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { collections } from '../../schemas/documents.ts';
 import type { FileDocument } from '../../schemas/job-documents.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { openRaw, type RawConnection, rawRequest } from './raw-socket.ts';
-import { type Api, fileDocument, IMPORT, listFiles, startApiProcess, type TestPartner } from './support.ts';
+import { fileDocument, IMPORT, listFiles, startApiProcess } from './support.ts';
+import { useApi, usePartner } from './use-api.ts';
 
 const TOTAL = 24;
 const PER_ADDRESS = 8;
-let api: Api;
-let partner: TestPartner;
-beforeAll(async () => {
-  api = await startApiProcess({
+const api = useApi(() =>
+  startApiProcess({
     HEADRACE_TEST_LIMIT_CONNECTIONS: String(TOTAL),
     HEADRACE_TEST_LIMIT_CONNECTIONS_PER_ADDRESS: String(PER_ADDRESS),
     HEADRACE_TEST_LIMIT_REQUEST_MS: '5000',
     HEADRACE_TEST_LIMIT_STALL_MS: '5000',
     HEADRACE_LIMIT_BACKEND_MS: '5000',
-  });
-  partner = await api.partner();
-});
-afterAll(() => api?.stop());
+  }),
+);
+const partner = usePartner(api);
 
 /** A request whose connection stays open: idle connections are closed after some seconds. */
 const stream = () => rawRequest('GET', `${IMPORT}/events`, partner.key, []);

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, it } from 'vitest';
-import { readConsoleFiles } from '../../api/resources/console/console-files.ts';
+import { readConsoleFiles } from '../../api/resources/console/console-pages.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 it('reads the page and its assets, each with its compressed forms', async () => {

@@ -1,17 +1,13 @@
 /** What the API serves for the console: pages, assets, and the deep link. */
 import { readFile } from 'node:fs/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { waitFor } from '../support/wait-for.ts';
 import { fromConsole, SESSION, signedIn, tokenOf, tokenOfOther, visit } from './console-support.ts';
-import { type Api, AUDIENCE, sharedApi, type TestPartner } from './support.ts';
+import { AUDIENCE } from './support.ts';
+import { useApi, usePartner } from './use-api.ts';
 
-let api: Api;
-let partner: TestPartner;
-beforeAll(async () => {
-  api = await sharedApi();
-  partner = await api.partner();
-});
-afterAll(() => api?.stop());
+const api = useApi();
+const partner = usePartner(api);
 
 const get = (path: string, headers: Record<string, string> = {}) => visit(api).call('GET', path, { headers });
 const assetsOf = (page: string) => [...page.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path]) => path!);

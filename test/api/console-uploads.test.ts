@@ -1,18 +1,15 @@
 /** Uploads of the console: what a signed URL accepts and what it refuses. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { signedUpload } from '../../schemas/http-console.ts';
 import { fromConsole, signedIn, type Visitor } from './console-support.ts';
-import { type Api, sharedApi, type TestPartner } from './support.ts';
+import { useApi, usePartner } from './use-api.ts';
 
-let api: Api;
-let partner: TestPartner;
+const api = useApi();
+const partner = usePartner(api);
 let visitor: Visitor;
 beforeAll(async () => {
-  api = await sharedApi();
-  partner = await api.partner();
   visitor = await signedIn(api, { api_key: partner.key });
 });
-afterAll(() => api?.stop());
 
 const ask = (body: object) => visitor.call('POST', '/console/uploads/import', { body, headers: fromConsole });
 async function sign(name: string, size: number) {

@@ -1,15 +1,13 @@
 /** Limits per partner are counted atomically: of many concurrent requests, exactly as many pass as the limit allows. */
-import { beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createDryRunStore, type TakenDryRun } from '../../pipeline/stores/dry-runs.ts';
 import { collections } from '../../schemas/documents.ts';
 import type { DryRunDocument } from '../../schemas/dry-run-documents.ts';
 import { JobStatus } from '../../schemas/job-documents.ts';
-import { type Api, AUDIENCE, type Reply, sharedApi } from './support.ts';
+import { AUDIENCE, type Reply } from './support.ts';
+import { useApi } from './use-api.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await sharedApi();
-});
+const api = useApi();
 
 const concurrently = (count: number, send: (i: number) => Promise<Reply>) =>
   Promise.all(Array.from({ length: count }, (_, i) => send(i)));

@@ -1,21 +1,19 @@
 /** The API's description of itself is true. */
 import { readFile } from 'node:fs/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { REGISTRY_TYPE } from '../../api/http/registry-problem.ts';
 import { problems } from '../../schemas/problems.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { type Api, AUDIENCE, IMPORT, sharedApi, type TestPartner } from './support.ts';
+import { AUDIENCE, IMPORT } from './support.ts';
+import { useApi, usePartner } from './use-api.ts';
 
-let api: Api;
-let partner: TestPartner;
+const api = useApi();
+const partner = usePartner(api);
 // biome-ignore lint/suspicious/noExplicitAny: a JSON document that the test walks through
 let document: any;
 beforeAll(async () => {
-  api = await sharedApi();
-  partner = await api.partner();
   document = (await api.anonymous('GET', '/openapi.json')).json;
 });
-afterAll(() => api?.stop());
 
 const methods = ['get', 'put', 'post', 'patch', 'delete'];
 const operations = () =>

@@ -1,29 +1,26 @@
 /** Event streams: only what the caller may see, immediate, resumable, and no longer than allowed. */
 import { readFile } from 'node:fs/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createApiKeyStore } from '../../api/stores/api-keys.ts';
 import { audience, audienceLoad, importLog } from '../../schemas/http-answers.ts';
-import type { OwnService } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { openEvents } from './event-client.ts';
 import { openRaw, rawRequest } from './raw-socket.ts';
-import { type Api, AUDIENCE, createCaller, IMPORT, startApiProcess, type TestPartner } from './support.ts';
+import { AUDIENCE, createCaller, IMPORT, startApiProcess } from './support.ts';
+import { useApi, usePartner } from './use-api.ts';
 
 const STREAMS = 6;
 const V1 = '/v1/firstparty/audience';
-let api: Api<OwnService>;
-let partner: TestPartner;
-beforeAll(async () => {
-  api = await startApiProcess({
+const api = useApi(() =>
+  startApiProcess({
     HEADRACE_TEST_LIMIT_STREAMS: String(STREAMS),
     // Comments come twice per silence timeout, which these settings make twelve seconds.
     HEADRACE_TEST_LIMIT_STALL_MS: '10000',
     HEADRACE_TEST_LIMIT_REQUEST_MS: '10000',
     HEADRACE_LIMIT_BACKEND_MS: '10000',
-  });
-  partner = await api.partner();
-});
-afterAll(() => api?.stop());
+  }),
+);
+const partner = usePartner(api);
 
 const open = (
   path: string,

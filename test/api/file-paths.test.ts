@@ -1,19 +1,15 @@
 /** What a `file_path` matches: the exact object, otherwise a prefix; compressed or not. */
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createDriver, type Driver } from '../support/driver.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { useSharedService } from '../support/fixture.ts';
 import { file, ids } from '../support/rows.ts';
-import { type Service, sharedService } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { AUDIENCE, type Call, createCaller, IMPORT, type Reply } from './support.ts';
 
-let service: Service;
-let driver: Driver;
+const { service, driver } = await useSharedService();
 let call: Call;
 let prefix: string;
 beforeAll(async () => {
-  service = await sharedService();
-  driver = await createDriver(service.config);
   const partner = await driver.partner();
   prefix = partner.prefix;
   const { key } = await driver.stores.apiKeys.create(service.config.secret, partner._id);
@@ -31,7 +27,6 @@ beforeAll(async () => {
   await driver.upload(partner, 'jan2/1.csv', file(ids(2), attribute));
   await driver.upload(other, 'theirs.csv', file(ids(23), attribute));
 });
-afterAll(() => driver?.close());
 
 async function ended(path: string): Promise<Reply['json']> {
   return waitFor(

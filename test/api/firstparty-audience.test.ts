@@ -1,18 +1,14 @@
 /** Group B, row by row of the specification and of the decisions. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createAudienceStore, segmentOf } from '../../pipeline/stores/audiences.ts';
 import { type AudienceDocument, collections } from '../../schemas/documents.ts';
 import { audience, audienceDetails, audienceIds } from '../../schemas/http-answers.ts';
-import { type Api, AUDIENCE, listFiles, sharedApi, type TestPartner } from './support.ts';
+import { AUDIENCE, listFiles } from './support.ts';
+import { useApi, usePartner } from './use-api.ts';
 
-let api: Api;
-let partner: TestPartner;
-beforeAll(async () => {
-  api = await sharedApi();
-  partner = await api.partner();
-});
-afterAll(() => api?.stop());
+const api = useApi();
+const partner = usePartner(api);
 
 const good = { name: 'Summer', file_path: 'acme/summer/' };
 const create = async (body: object = good) =>

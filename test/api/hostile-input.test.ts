@@ -1,18 +1,14 @@
 /** Malicious and malformed input: each gets its own error, and none a 500. */
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { collections } from '../../schemas/documents.ts';
 import { problem } from '../../schemas/http-answers.ts';
 import { openRaw, rawRequest } from './raw-socket.ts';
-import { type Api, AUDIENCE, IMPORT, type Reply, sharedApi, type TestPartner } from './support.ts';
+import { AUDIENCE, IMPORT, type Reply } from './support.ts';
+import { useApi, usePartner } from './use-api.ts';
 
-let api: Api;
-let partner: TestPartner;
-beforeAll(async () => {
-  api = await sharedApi();
-  partner = await api.partner();
-});
-afterAll(() => api?.stop());
+const api = useApi();
+const partner = usePartner(api);
 
 const post = (raw: string | Uint8Array<ArrayBuffer>, headers = {}) =>
   partner.call('POST', IMPORT, { raw, headers });

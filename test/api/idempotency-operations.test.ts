@@ -1,5 +1,5 @@
 /** Every operation that changes something is applied once per Idempotency-Key, whatever happens between the repetitions. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Operation } from '../../api/http/operation.ts';
 import { createOperations } from '../../api/resources/operations.ts';
 import type { Dependencies } from '../../api/resources/shared.ts';
@@ -8,13 +8,10 @@ import { collections, type IdempotencyDocument } from '../../schemas/documents.t
 import { createBodies } from '../../schemas/http.ts';
 import { readConfigFile } from '../support/env-file.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { type Api, AUDIENCE, IMPORT, type Reply, sharedApi, type TestPartner } from './support.ts';
+import { AUDIENCE, IMPORT, type Reply, type TestPartner } from './support.ts';
+import { useApi } from './use-api.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await sharedApi();
-});
-afterAll(() => api?.stop());
+const api = useApi();
 
 const HOOKS = '/v1/webhooks';
 

@@ -1,16 +1,12 @@
 /** Idempotency-Key: the same key and body returns the first response, wherever the first attempt stopped. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type AudienceDocument, collections, type IdempotencyDocument } from '../../schemas/documents.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { type Api, AUDIENCE, IMPORT, sharedApi, type TestPartner } from './support.ts';
+import { AUDIENCE, IMPORT } from './support.ts';
+import { useApi, usePartner } from './use-api.ts';
 
-let api: Api;
-let partner: TestPartner;
-beforeAll(async () => {
-  api = await sharedApi();
-  partner = await api.partner();
-});
-afterAll(() => api?.stop());
+const api = useApi();
+const partner = usePartner(api);
 
 let used = 0;
 const newKey = () => `key-${used++}`;

@@ -4,11 +4,10 @@ import { collections, type IdempotencyDocument } from '../../schemas/documents.t
 import { waitFor } from '../support/wait-for.ts';
 import { openRaw, rawRequest } from './raw-socket.ts';
 import { type Api, AUDIENCE, IMPORT, startApi, type TestPartner } from './support.ts';
+import { useApi } from './use-api.ts';
 
-let api: Api;
-let partner: TestPartner;
-beforeAll(async () => {
-  api = await startApi({
+const api = useApi(() =>
+  startApi({
     HEADRACE_TEST_LIMIT_BODY_BYTES: '2048',
     HEADRACE_TEST_LIMIT_JSON_DEPTH: '2',
     HEADRACE_TEST_LIMIT_KEYS: '3',
@@ -18,9 +17,9 @@ beforeAll(async () => {
     HEADRACE_MAX_PENDING_JOBS: '5',
     HEADRACE_TEST_WRONG_KEYS_PER_MINUTE: '6',
     HEADRACE_TRUSTED_PROXIES: '1',
-  });
-});
-afterAll(() => api?.stop());
+  }),
+);
+let partner: TestPartner;
 
 const fresh = async () => {
   partner = await api.partner();

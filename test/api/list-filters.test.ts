@@ -1,15 +1,11 @@
 /** Lists: exactly the requested items, in consistent pages, from an index. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type AudienceDocument, collections } from '../../schemas/documents.ts';
-import { type Api, AUDIENCE, IMPORT, listFiles, startApiOnOwnData, type TestPartner } from './support.ts';
+import { AUDIENCE, IMPORT, listFiles, startApiOnOwnData, type TestPartner } from './support.ts';
+import { useApi, usePartner } from './use-api.ts';
 
-let api: Api;
-let partner: TestPartner;
-beforeAll(async () => {
-  api = await startApiOnOwnData();
-  partner = await api.partner();
-});
-afterAll(() => api?.stop());
+const api = useApi(startApiOnOwnData);
+const partner = usePartner(api);
 
 const get = (path: string, by = partner) => by.call('GET', path);
 const audience = async (name: string, by = partner, headers: Record<string, string> = {}) =>

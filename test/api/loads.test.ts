@@ -1,24 +1,22 @@
 /** The loads of an audience with their results and errors. Behind a proxy, with metrics on a separate address. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createAudienceStore } from '../../pipeline/stores/audiences.ts';
 import { type AudienceDocument, collections } from '../../schemas/documents.ts';
 import { audienceLoad, audienceLoadDetails } from '../../schemas/http-answers.ts';
 import type { JobError } from '../../schemas/job-documents.ts';
-import { type Api, AUDIENCE, IMPORT, listFiles, startApiOnOwnData, type TestPartner } from './support.ts';
+import { AUDIENCE, IMPORT, listFiles, startApiOnOwnData } from './support.ts';
+import { useApi, usePartner } from './use-api.ts';
 
 const PUBLIC = 'https://import.example.com/headrace';
 const V1 = '/v1/firstparty/audience';
-let api: Api;
-let partner: TestPartner;
-beforeAll(async () => {
-  api = await startApiOnOwnData({
+const api = useApi(() =>
+  startApiOnOwnData({
     HEADRACE_PUBLIC_URL: `${PUBLIC}/`,
     HEADRACE_METRICS_HOST: '127.0.0.2',
-  });
-  partner = await api.partner();
-});
-afterAll(() => api?.stop());
+  }),
+);
+const partner = usePartner(api);
 
 const create = async (file_path = 'acme/') =>
   (await partner.call('POST', AUDIENCE, { body: { name: 'n', file_path } })).json.audience_id as number;

@@ -1,18 +1,17 @@
 /** The partner's attributes with their sizes. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createAttributeDeviceStore } from '../../pipeline/stores/attribute-devices.ts';
 import { attribute } from '../../schemas/http-answers.ts';
-import { type Api, sharedApi, type TestPartner } from './support.ts';
+import type { TestPartner } from './support.ts';
+import { useApi, usePartner } from './use-api.ts';
 
 const ATTRIBUTE = '/v1/marketplace/attribute';
 
-let api: Api;
-let partner: TestPartner;
+const api = useApi();
+const partner = usePartner(api);
 let ids: number[];
 beforeAll(async () => {
-  api = await sharedApi();
-  partner = await api.partner();
   const other = await api.partner();
   ids = [];
   for (const foreignKey of [undefined, 'sports', 'travel']) {
@@ -26,7 +25,6 @@ beforeAll(async () => {
   ]);
   await createAttributeDeviceStore(api.db).record([{ job: 1, partner: partner.id, added }]);
 });
-afterAll(() => api?.stop());
 
 const list = async (query = '') => {
   const reply = await partner.call('GET', `${ATTRIBUTE}${query}`);

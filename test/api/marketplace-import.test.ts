@@ -1,18 +1,14 @@
 /** Group A, row by row of the specification and of the decisions. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { openCredentials } from '../../pipeline/sources/credentials.ts';
 import { createAttributeStore } from '../../pipeline/stores/attributes.ts';
 import { importLog, importLogId } from '../../schemas/http-answers.ts';
-import { type Api, AUDIENCE, IMPORT, sharedApi, type TestPartner } from './support.ts';
+import { AUDIENCE, IMPORT } from './support.ts';
+import { useApi, usePartner } from './use-api.ts';
 
-let api: Api;
-let partner: TestPartner;
-beforeAll(async () => {
-  api = await sharedApi();
-  partner = await api.partner();
-});
-afterAll(() => api?.stop());
+const api = useApi();
+const partner = usePartner(api);
 
 const good = { file_path: 'day/devices.csv', key_type: 0 };
 const queue = (body: unknown) => partner.call('POST', IMPORT, { body });

@@ -12,9 +12,6 @@ import { seal, sealedWith, secretId, UnsealError, unseal } from '../../pipeline/
 import { ownPathPattern, ownPathProblem, sharedPathPattern, sharedPathProblem } from '../../schemas/paths.ts';
 import { problemCodes, problems } from '../../schemas/problems.ts';
 
-/** 'hello', sealed with 32 bytes of 7 in the first format, which does not name the secret. */
-const FIRST_FORM = 'ATTYc+3qSWiJMcQJJlhsM6Sfm7xU8nHSSodx/IOFvB2+Kg==';
-
 describe('a content type', () => {
   it.each([
     'application/json',
@@ -75,12 +72,6 @@ describe('sealed secrets', () => {
     expect(unseal([next, secret], sealed, 'here')).toBe('hello');
     expect(sealedWith(sealed)).toBe(secretId(secret));
     expect(sealedWith(sealed)).not.toBe(secretId(next));
-  });
-  it('of the first form, without a name and a context, still open', () => {
-    const secretOfThen = Buffer.alloc(32, 7);
-    const sealed = Buffer.from(FIRST_FORM, 'base64');
-    expect(unseal([secret, secretOfThen], sealed, 'anywhere')).toBe('hello');
-    expect(sealedWith(sealed)).toBeUndefined();
   });
 });
 

@@ -1,30 +1,15 @@
 /** A partner's quotas, from the admin command to requests and jobs. The day may change during a test. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { dayOf } from '../../pipeline/stores/usage.ts';
 import type { PartnerDocument } from '../../schemas/partner-documents.ts';
-import { createDriver, type Driver } from '../support/driver.ts';
-import { runAdmin } from '../support/run-admin.ts';
-import { type OwnService, startService } from '../support/stack.ts';
+import { useService } from '../support/fixture.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { adminCommands } from './admin-commands.ts';
 import { AUDIENCE, createCaller, IMPORT } from './support.ts';
 
-let service: OwnService;
-let driver: Driver;
-beforeAll(async () => {
-  service = await startService();
-  driver = await createDriver(service.config);
-});
-afterAll(async () => {
-  await service?.stop();
-  await driver?.close();
-});
+const { service, driver } = await useService();
 
-// biome-ignore lint/suspicious/noExplicitAny: what the command printed
-const admin = async (...args: string[]): Promise<any> => {
-  const { code, stdout, stderr } = await runAdmin(['partner', ...args, '--json'], service.env);
-  expect([code, stderr]).toEqual([0, '']);
-  return JSON.parse(stdout);
-};
+const { json: admin, misused, run } = adminCommands(() => service.env, 'partner');
 async function partnerWith(...quotas: string[]) {
   const partner = await driver.partner();
   if (quotas.length > 0) await admin('quota', '--partner', partner._id, ...quotas);
@@ -184,14 +169,12 @@ describe('the command', () => {
     expect(quotas).toMatchObject({ bytes_per_day: 1.5e12, rows_per_day: 100_000_000 });
     expect(days).toEqual([]);
     await admin('quota', '--partner', partner._id, '--rows-per-day', 'none');
-    const { stdout } = await runAdmin(['partner', 'usage', '--partner', partner._id], service.env);
+    const { stdout } = await run('usage', '--partner', partner._id);
     expect(stdout).toMatch(
       /unfinished jobs +10,000 +\(default\)\nbytes per day +1,500,000,000,000\nrows per day +no limit\n/,
     );
-    const wrong = await runAdmin(
-      ['partner', 'quota', '--partner', partner._id, '--rows-per-day', 'many'],
-      service.env,
+    expect(await misused('quota', '--partner', partner._id, '--rows-per-day', 'many')).toContain(
+      "'--rows-per-day <number>'",
     );
-    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("'--rows-per-day <number>'")]);
   });
 });

@@ -1,6 +1,6 @@
 /** Third-party clients read every topic with only the brokers and the address of the registry. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
+import { describe, expect, it, type TestContext } from 'vitest';
 import { canonicalForms } from '../../pipeline/formats/identifier.ts';
 import { createPublisher } from '../../pipeline/kafka/publish.ts';
 import { ensureTopics, topicName } from '../../pipeline/kafka/topics.ts';
@@ -9,9 +9,8 @@ import { decode, MalformedMessage } from '../../pipeline/wire/codec.ts';
 import { decodeGroups } from '../../pipeline/wire/device-groups.ts';
 import { type MessageName, messages, type TopicKey, topics } from '../../schemas/topics.ts';
 import { readRecorded } from '../schemas/recorded-messages.ts';
-import { createDriver, type Driver } from '../support/driver.ts';
+import { useService } from '../support/fixture.ts';
 import { ids } from '../support/rows.ts';
-import { type OwnService, startService } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { confluentPython, type RunPython } from './registry-clients/confluent-python.ts';
 
@@ -24,19 +23,9 @@ interface Line {
   error?: string;
 }
 
-let service: OwnService;
-let driver: Driver;
-let python: { run: RunPython } | { missing: string };
-beforeAll(async () => {
-  python = await confluentPython();
-  if ('missing' in python) process.stderr.write(`skipped: ${python.missing}\n`);
-  service = await startService();
-  driver = await createDriver(service.config);
-}, 600_000);
-afterAll(async () => {
-  await driver?.close();
-  await service?.stop();
-});
+const python = await confluentPython();
+if ('missing' in python) process.stderr.write(`skipped: ${python.missing}\n`);
+const { service, driver } = await useService();
 
 function pythonOf({ skip }: TestContext): RunPython {
   if ('missing' in python) return skip(python.missing);

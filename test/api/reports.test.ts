@@ -1,28 +1,15 @@
 /** Extensions of the specification: file details, and rejected rows as a stream. The records themselves follow the specification. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { collections } from '../../schemas/documents.ts';
 import { fileReport, rejectedRow, rejectedRowOfLoad } from '../../schemas/http-answers.ts';
 import type { FileDocument, JobDocument } from '../../schemas/job-documents.ts';
 import type { RejectsDocument } from '../../schemas/stage-documents.ts';
-import {
-  type Api,
-  AUDIENCE,
-  fileDocument,
-  IMPORT,
-  listFiles,
-  rejects,
-  startApi,
-  type TestPartner,
-} from './support.ts';
+import { AUDIENCE, fileDocument, IMPORT, listFiles, rejects, startApi } from './support.ts';
+import { useApi, usePartner } from './use-api.ts';
 
-let api: Api;
-let partner: TestPartner;
-beforeAll(async () => {
-  api = await startApi({ HEADRACE_TEST_REJECTS_PER_FILE: '3' });
-  partner = await api.partner();
-});
-afterAll(() => api?.stop());
+const api = useApi(() => startApi({ HEADRACE_TEST_REJECTS_PER_FILE: '3' }));
+const partner = usePartner(api);
 
 const queueImport = async () =>
   (await partner.call('POST', IMPORT, { body: { file_path: 'day/', key_type: 0, compressed: false } })).json

@@ -1,17 +1,16 @@
 /** The read API of a Schema Registry, as its clients call it: paths, media types, error codes, all query parameters. */
 import avro from 'avsc';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type MessageName, messages, topics, versionsOf } from '../../schemas/topics.ts';
-import { type Api, type Reply, sharedApi } from './support.ts';
+import type { Reply } from './support.ts';
+import { useApi } from './use-api.ts';
 
 const TYPE = 'application/vnd.schemaregistry.v1+json';
-let api: Api;
+const api = useApi();
 let jobs: string;
 beforeAll(async () => {
-  api = await sharedApi();
   jobs = `${api.config.topicPrefix}.jobs-value`;
 });
-afterAll(() => api?.stop());
 
 const get = (path: string, accept?: string): Promise<Reply> =>
   api.anonymous('GET', path, accept ? { headers: { accept } } : {});

@@ -38,7 +38,7 @@ describe('a sealed session', () => {
     ['that is empty', () => ''],
     ['that is longer than any of ours', () => 'A'.repeat(16_000)],
     [
-      'in the first format of sealed values',
+      'of an unknown version of sealed values',
       () => Buffer.concat([Buffer.of(1), randomBytes(60)]).toString('base64url'),
     ],
   ])('%s: no session', (_, make) => {

@@ -1,19 +1,15 @@
 /** A share link shows one report, read-only, to people without an account. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type ShareLink, sealShareLink } from '../../api/auth/share-links.ts';
 import { keyIdOf } from '../../api/stores/api-keys.ts';
 import { reportLink } from '../../schemas/http-answers.ts';
 import { consoleSession } from '../../schemas/http-console.ts';
 import { fromConsole, SESSION, signedIn, tokenOf, visit } from './console-support.ts';
-import { type Api, AUDIENCE, IMPORT, sharedApi, type TestPartner } from './support.ts';
+import { AUDIENCE, IMPORT, type TestPartner } from './support.ts';
+import { useApi, usePartner } from './use-api.ts';
 
-let api: Api;
-let partner: TestPartner;
-beforeAll(async () => {
-  api = await sharedApi();
-  partner = await api.partner();
-});
-afterAll(() => api?.stop());
+const api = useApi();
+const partner = usePartner(api);
 
 const get = (path: string) => visit(api).call('GET', path);
 

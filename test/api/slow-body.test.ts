@@ -1,25 +1,23 @@
 /** A slow client and a slow service: each request gets one response, and nothing is queued after an error. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { isFrozen } from '../support/processes.ts';
-import type { OwnService } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { openRaw, rawRequest } from './raw-socket.ts';
-import { type Api, AUDIENCE, IMPORT, startApiProcess } from './support.ts';
+import { AUDIENCE, IMPORT, startApiProcess } from './support.ts';
+import { useApi } from './use-api.ts';
 
 const REQUEST_MS = 20_000;
 const BACKEND_MS = 5_000;
 /** Above the backend limit, within the client's limit for a request. */
 const SLOW_MS = BACKEND_MS + 2_000;
-let api: Api<OwnService>;
-beforeAll(async () => {
-  api = await startApiProcess({
+const api = useApi(() =>
+  startApiProcess({
     HEADRACE_LIMIT_BACKEND_MS: String(BACKEND_MS),
     HEADRACE_TEST_LIMIT_REQUEST_MS: String(REQUEST_MS),
     FAULT_POINT: 'api:after-claim:1:stop',
-  });
-});
-afterAll(() => api?.stop());
+  }),
+);
 
 const body = JSON.stringify({ file_path: 'a.csv', key_type: 0 });
 const headers = ['Content-Type: application/json', `Content-Length: ${body.length}`];

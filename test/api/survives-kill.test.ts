@@ -1,15 +1,10 @@
 /** kill -9 at any moment: every id in a response is a job, and no number is missing. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { OwnService } from '../support/stack.ts';
-import { type Api, IMPORT, startApiProcess, type TestPartner } from './support.ts';
+import { expect, it } from 'vitest';
+import { IMPORT, startApiProcess } from './support.ts';
+import { useApi, usePartner } from './use-api.ts';
 
-let api: Api<OwnService>;
-let partner: TestPartner;
-beforeAll(async () => {
-  api = await startApiProcess({ HEADRACE_RATE_PER_SECOND: '100000' });
-  partner = await api.partner();
-});
-afterAll(() => api?.stop());
+const api = useApi(() => startApiProcess({ HEADRACE_RATE_PER_SECOND: '100000' }));
+const partner = usePartner(api);
 
 it('answered ids are jobs, once each, after every one of several kills', async () => {
   const answered: number[] = [];

@@ -1,17 +1,13 @@
 /** A production service never sends to a private address, whatever its name, and registers none. */
 import { type AddressInfo, createServer } from 'node:net';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createWebhookStore, newWebhookSecret, sealWebhookSecret } from '../../api/stores/webhooks.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { type Api, startApiOnOwnData, type TestPartner } from './support.ts';
+import { startApiOnOwnData } from './support.ts';
+import { useApi, usePartner } from './use-api.ts';
 
-let api: Api;
-let partner: TestPartner;
-beforeAll(async () => {
-  api = await startApiOnOwnData();
-  partner = await api.partner();
-});
-afterAll(() => api?.stop());
+const api = useApi(startApiOnOwnData);
+const partner = usePartner(api);
 
 it('a private URL is refused when it is registered', async () => {
   for (const url of ['https://127.0.0.1/', 'https://[::ffff:a00:1]/', 'http://hooks.acme.example/']) {

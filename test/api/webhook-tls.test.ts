@@ -2,41 +2,30 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { ensureCertificates } from '../../deploy/local/certificates.ts';
-import { createDriver, type Driver } from '../support/driver.ts';
-import { type OwnService, startService } from '../support/stack.ts';
+import { useService } from '../support/fixture.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { type Call, createCaller } from './support.ts';
+import { createCaller } from './support.ts';
 import { isSigned, type Receiver, startReceiver } from './webhook-receiver.ts';
 
 const HOOKS = '/v1/webhooks';
 const directory = mkdtempSync(join(tmpdir(), 'headrace-webhook-tls-'));
 const [trusted, unknown] = [join(directory, 'trusted'), join(directory, 'unknown')];
 const receivers: Receiver[] = [];
-let service: OwnService;
-let driver: Driver;
-let call: Call;
-beforeAll(async () => {
-  await ensureCertificates(trusted, [
-    { name: 'good', subject: 'receiver' },
-    { name: 'expired', subject: 'receiver', days: -1 },
-  ]);
-  await ensureCertificates(unknown, [{ name: 'good', subject: 'receiver' }]);
-  service = await startService({
-    env: { HEADRACE_WEBHOOK_ALLOW_PRIVATE: '1', NODE_EXTRA_CA_CERTS: join(trusted, 'ca.pem') },
-  });
-  driver = await createDriver(service.config);
-  const partner = await driver.partner();
-  const { key } = await driver.stores.apiKeys.create(service.config.secret, partner._id);
-  call = createCaller(service.apiUrl, key);
+await ensureCertificates(trusted, [
+  { name: 'good', subject: 'receiver' },
+  { name: 'expired', subject: 'receiver', days: -1 },
+]);
+await ensureCertificates(unknown, [{ name: 'good', subject: 'receiver' }]);
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+const { service, driver } = await useService({
+  env: { HEADRACE_WEBHOOK_ALLOW_PRIVATE: '1', NODE_EXTRA_CA_CERTS: join(trusted, 'ca.pem') },
 });
-afterAll(async () => {
-  await Promise.all(receivers.map((receiver) => receiver.close()));
-  await driver?.close();
-  await service?.stop();
-  rmSync(directory, { recursive: true, force: true });
-});
+afterAll(() => Promise.all(receivers.map((receiver) => receiver.close())));
+const partner = await driver.partner();
+const { key } = await driver.stores.apiKeys.create(service.config.secret, partner._id);
+const call = createCaller(service.apiUrl, key);
 
 /** The first attempt of a test delivery to a receiver with this certificate. */
 async function attemptWith(file: string, host = 'localhost') {

@@ -1,5 +1,5 @@
 /** Webhooks: every end of a job is sent to partners as a signed POST, and its deliveries can be inspected. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import {
   createdWebhook,
   delivery,
@@ -7,29 +7,18 @@ import {
   webhook,
   webhookEvents,
 } from '../../schemas/http-webhooks.ts';
-import { createDriver, type Driver } from '../support/driver.ts';
-import { type OwnService, startService } from '../support/stack.ts';
+import { useService } from '../support/fixture.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { AUDIENCE, type Call, createCaller, IMPORT } from './support.ts';
-import { isSigned, type Received, type Receiver, startReceiver } from './webhook-receiver.ts';
+import { isSigned, type Received, startReceiver } from './webhook-receiver.ts';
 
 const HOOKS = '/v1/webhooks';
 const device = '8f9bb0d5-5b0c-4e2b-9c1d-2f6c1f0e7a11';
-let service: OwnService;
-let driver: Driver;
-let receiver: Receiver;
-beforeAll(async () => {
-  service = await startService({
-    env: { HEADRACE_WEBHOOK_ALLOW_PRIVATE: '1', HEADRACE_TEST_WEBHOOK_TIMEOUT_MS: '60000' },
-  });
-  driver = await createDriver(service.config);
-  receiver = await startReceiver();
+const { service, driver } = await useService({
+  env: { HEADRACE_WEBHOOK_ALLOW_PRIVATE: '1', HEADRACE_TEST_WEBHOOK_TIMEOUT_MS: '60000' },
 });
-afterAll(async () => {
-  await receiver?.close();
-  await driver?.close();
-  await service?.stop();
-});
+const receiver = await startReceiver();
+afterAll(() => receiver.close());
 
 async function newPartner() {
   const partner = await driver.partner();

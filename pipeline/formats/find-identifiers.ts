@@ -9,6 +9,24 @@ const OVERLAPPING = /(?=([0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-
 export const identifiersIn = (text: string): string[] =>
   Array.from(text.matchAll(OVERLAPPING), ([, found]) => found!.replaceAll('-', '').toLowerCase());
 
+const MAX_TEXT = 36;
+
+/**
+ * Where to cut a row after at most `end`: before an identifier that reaches beyond it. Half of one would still tell whose it is, and an
+ * erasure would not find it.
+ */
+export function cutOutsideIdentifiers(row: Buffer, end: number): number {
+  for (let cut = end; ; ) {
+    const from = Math.max(0, cut - MAX_TEXT);
+    const around = row.toString('latin1', from, cut + MAX_TEXT);
+    const spanning = Array.from(around.matchAll(OVERLAPPING)).find(
+      ({ index, 1: found }) => from + index < cut && from + index + found!.length > cut,
+    );
+    if (!spanning) return cut;
+    cut = from + spanning.index;
+  }
+}
+
 /** For text that is kept longer than devices, or read by others. */
 export const withoutIdentifiers = (text: string): string => text.replace(PATTERN, '(identifier)');
 

@@ -5,6 +5,7 @@
 import type { RejectCode } from '../../schemas/codes.ts';
 import type { RowBatch } from '../../schemas/topics.ts';
 import { DevicePairs, type SlotPairs, type Slots } from './device-pairs.ts';
+import { cutOutsideIdentifiers } from './find-identifiers.ts';
 import { skipBlankLine } from './head.ts';
 import { IDENTIFIER_TEXT, Parsed, parseIdentifier, WORDS } from './identifier.ts';
 import type { KeyTable } from './key-table.ts';
@@ -37,7 +38,7 @@ export interface ParseOptions {
 export interface RejectedRow {
   line: number;
   code: RejectCode;
-  /** Without its line ending, cut at 200 bytes. */
+  /** Without its line ending, cut at 200 bytes, or before an identifier that reaches beyond them. */
   raw: string;
   isCut?: true;
 }
@@ -164,7 +165,7 @@ function rawRow(bytes: Buffer, start: number, next: number): Pick<RejectedRow, '
   if (bytes[end - 1] === LF) end--;
   if (end > start && bytes[end - 1] === CR) end--;
   if (end - start <= RAW_BYTES) return { raw: bytes.toString('utf8', start, end) };
-  end = start + RAW_BYTES;
+  end = start + cutOutsideIdentifiers(bytes.subarray(start, end), RAW_BYTES);
   while ((bytes[end]! & 0xc0) === 0x80) end--;
   return { raw: bytes.toString('utf8', start, end), isCut: true };
 }

@@ -117,6 +117,18 @@ describe('rows with attributes', () => {
     }
   });
 
+  it.each([A, A.toUpperCase(), A.replaceAll('-', ''), `${A.replaceAll('-', '')}${'0'.repeat(60)}`])(
+    'cut a rejected row before an identifier that reaches beyond 200 bytes: %s',
+    (text) => {
+      for (let left = 0; left < text.length + 3; left++) {
+        const before = 'x'.repeat(200 - left);
+        const [reject] = attributes(`${before}${text}\n`).rejects;
+        const isWhole = left >= text.length;
+        expect([reject!.raw, reject!.isCut ?? false]).toEqual([isWhole ? before + text : before, !isWhole]);
+      }
+    },
+  );
+
   it('do not call a row of exactly 200 bytes cut', () => {
     const [whole, cut] = attributes(`${'x'.repeat(200)}\r\n${'x'.repeat(201)}\n`).rejects;
     expect([whole!.isCut, cut!.isCut]).toEqual([undefined, true]);

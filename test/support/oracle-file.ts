@@ -137,9 +137,17 @@ function judge(record: OracleRecord, options: OracleOptions): { keys: string[] }
   return { keys: [...new Set(attributes.map(String))] };
 }
 
-/** At most 200 bytes, without half a character at the end. */
+const IDENTIFIERS = /(?=([0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}))/gi;
+
+/** At most 200 bytes, without half a character or a part of an identifier at the end. */
 function cutRaw(latin1: string): { raw: string; isCut?: true } {
-  let raw = latin1.slice(0, 200);
+  const found = Array.from(
+    latin1.matchAll(IDENTIFIERS),
+    ({ index, 1: text }) => [index, text!.length] as const,
+  );
+  let length = Math.min(200, latin1.length);
+  for (const [from, size] of found.reverse()) if (from < length && from + size > length) length = from;
+  let raw = latin1.slice(0, length);
   while (!isText(raw, false)) raw = raw.slice(0, -1);
   return { raw: utf8(raw), ...(latin1.length > 200 ? { isCut: true } : {}) };
 }

@@ -48,6 +48,8 @@ export interface SlotTarget {
   firstJobOf?(key: number): number;
   /** Suppressed devices of a job, known when all of it has been read. */
   suppressedOf?(job: number): Suppressed | undefined;
+  /** Whether the jobs are recorded even if they change nothing: repeated by a zombie owner, they could, once later jobs have. */
+  isRecorded?(): boolean;
 }
 
 interface TargetJob {
@@ -190,7 +192,7 @@ async function tryToEdit(
     if (error instanceof Raced) return undefined;
     throw error;
   }
-  if (!isChanged) return { total: manifest.devices, changes: changesOf(manifest) };
+  if (!isChanged && !target.isRecorded?.()) return { total: manifest.devices, changes: changesOf(manifest) };
   if (lease.isRenewed()) {
     const renewal = renewalId(manifest._id, token);
     replaced.push({ from: renewal, to: renewal });

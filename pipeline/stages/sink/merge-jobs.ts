@@ -85,6 +85,8 @@ export function createMergeJobs(deps: Dependencies) {
         : {}),
       matchIn: isLoad ? spaces.marketplace : undefined,
       suppressedOf: (job: number) => counts.get(job)?.suppressed,
+      // Nothing is new, or all of it is suppressed: until a deletion removes it, or the devices are restored.
+      isRecorded: () => [...counts.values()].some(({ uniqueDevices }) => uniqueDevices > 0),
     };
     const numberKeysOf = ({ job, audience, generation }: JobMarker): NumberKeys =>
       audience === null

@@ -1,0 +1,88 @@
+/** A slot owner that was frozen before it merged a job, and wakes up when the job and later ones have ended: nothing comes back. */
+import { beforeEach, expect, it } from 'vitest';
+import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
+import { shortDigestsOf } from '../../pipeline/sets/suppressions.ts';
+import { createCommittedJobs } from '../../pipeline/stages/sink/committed-jobs.ts';
+import { createMergeJobs } from '../../pipeline/stages/sink/merge-jobs.ts';
+import { createUncommitted } from '../../pipeline/stages/sink/uncommitted.ts';
+import { createStores } from '../../pipeline/stores/stores.ts';
+import { encodeGroups } from '../../pipeline/wire/device-groups.ts';
+import { spaces } from '../../schemas/documents.ts';
+import { EVERYONE } from '../../schemas/job-documents.ts';
+import type { JobMarker } from '../../schemas/topics.ts';
+import { checkEveryManifest, emptyDatabase, openDatabase } from '../sets/database.ts';
+import { keyed, numberedDevices, onePart, testPlacement } from '../sets/devices.ts';
+import { markerOf } from '../support/markers.ts';
+import { recordedStep } from '../support/recorded-step.ts';
+import { slotTarget } from '../support/slot-target.ts';
+
+const database = openDatabase();
+const SLOT = 3;
+const PARTNER = 'p';
+const devices = numberedDevices(0, 20);
+const { hash: hashDevice } = testPlacement;
+
+beforeEach(() => emptyDatabase(database.db));
+
+const asImport = {} as const;
+const asLoad = { kind: 'audience', audience: 9, generation: 1 } as const;
+
+/** Each call is by another owner of the slot, that knows of no job merged there. An older job of another partner is unfinished. */
+async function mergeJob(job: number, fields: Partial<JobMarker>): Promise<void> {
+  const stores = createStores(database.db);
+  const merge = createMergeJobs({ ...stores, sets: createDeviceSets(database.db), hashDevice });
+  const uncommitted = createUncommitted();
+  const key = fields.audience ? '' : '1';
+  uncommitted.add(
+    { job, file: 0, batch: 0, slot: SLOT, part: 0, groups: encodeGroups([{ key, devices }]) },
+    0n,
+  );
+  const committed = createCommittedJobs(new Map([[SLOT, { last: 0, open: new Set() }]]));
+  const marker = markerOf({ job, partner: PARTNER, ended_before: 1, ...fields });
+  await merge({ markers: [marker], slots: [SLOT], committed, uncommitted }, recordedStep('sink'));
+}
+
+const digests = (job?: number) => keyed({ devices: shortDigestsOf(keyed({ devices })), key: job });
+const suppress = (partner: string, job: number) =>
+  createDeviceSets(database.db).merge(
+    slotTarget({ space: listOf(partner), slot: SLOT, job, partner }),
+    onePart(digests(job)),
+  );
+const restore = (partner: string, job: number) =>
+  createDeviceSets(database.db).erase(
+    slotTarget({ space: listOf(partner), slot: SLOT, job, partner }),
+    digests(),
+  );
+const listOf = (partner: string) => spaces.suppressed(partner === EVERYONE ? undefined : partner);
+
+it.each([
+  ['an import', spaces.marketplace, asImport],
+  ['a load', spaces.audience(9, 1), asLoad],
+])('%s whose devices were all suppressed, and are restored', async (_, space, fields) => {
+  await suppress(PARTNER, 2);
+  await mergeJob(3, fields);
+  await restore(PARTNER, 4);
+  await mergeJob(3, fields);
+  expect(await createDeviceSets(database.db).count(space)).toBe(0);
+  expect(await checkEveryManifest(database.db)).toEqual([]);
+  await mergeJob(5, fields);
+  expect(await createDeviceSets(database.db).count(space)).toBe(20);
+});
+
+it.each([
+  ['an import', spaces.marketplace, asImport],
+  ['a load', spaces.audience(9, 1), asLoad],
+])(
+  '%s that added nothing, before its devices are deleted for everyone and restored',
+  async (_, space, fields) => {
+    await mergeJob(2, fields);
+    await mergeJob(3, fields);
+    await suppress(EVERYONE, 4);
+    const target = slotTarget({ space, slot: SLOT, job: 4, partner: EVERYONE });
+    await createDeviceSets(database.db).erase(target, keyed({ devices }));
+    await restore(EVERYONE, 5);
+    await mergeJob(3, fields);
+    expect(await createDeviceSets(database.db).count(space)).toBe(0);
+    expect(await checkEveryManifest(database.db)).toEqual([]);
+  },
+);

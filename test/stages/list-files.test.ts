@@ -57,8 +57,7 @@ function createLister({ addPage = (add) => add, maxFiles = 100 }: Given = {}) {
     batchBytes: 1_000,
     fileWindow: 3,
   });
-  const list = async (hasAudience?: Promise<void>) =>
-    lister((await stores.jobs.find(JOB))!, recordedStep('dispatch'), hasAudience);
+  const list = async () => lister((await stores.jobs.find(JOB))!, recordedStep('dispatch'));
   return { list, asked, ...stores };
 }
 
@@ -133,15 +132,6 @@ it('a page that was stored without our hearing of it is not stored again', async
       },
   });
   await expectWhole((await list()).job);
-});
-
-it('the list is frozen when the audience exists', async () => {
-  const { list, jobs } = createLister();
-  const failing = Promise.reject(new Error('no audience'));
-  failing.catch(() => {});
-  await expect(list(failing)).rejects.toThrow('no audience');
-  expect(await jobs.find(JOB)).toMatchObject({ phase: 'accepted' });
-  await expectWhole((await list(Promise.resolve())).job);
 });
 
 it('too many files: told as soon as they are found', async () => {

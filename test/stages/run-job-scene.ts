@@ -117,8 +117,7 @@ export function setUp(given: Given = {}) {
     ledger: { slotTotals: async () => noTotals() },
     verdicts: { keep: async (_: number, verdict: unknown) => verdict },
     audiences: { ensure: async () => {} },
-    async listFiles(_job: JobDocument, _step: unknown, hasAudience: Promise<void>) {
-      await hasAudience;
+    async listFiles() {
       if (failsToList-- > 0) throw new Error('it cannot');
       take('list');
       if (problem) return { job: current, problem };
@@ -193,4 +192,6 @@ export function setUp(given: Given = {}) {
 }
 
 export const merging = ['commit', 'acknowledge', 'conclude', 'end', 'publish end'];
-export const loading = ['make-audience', 'list', 'publish running', 'load', 'verdict', 'vote'];
+/** Nothing of a load: its audience may not exist. */
+export const mergingNothing = ['commit', 'acknowledge', 'make-audience', 'conclude', 'end', 'publish end'];
+export const loading = ['list', 'publish running', 'load', 'make-audience', 'verdict', 'vote'];

@@ -15,7 +15,7 @@ import { SinkFailed } from './coordinate-slots.ts';
 import type { EndJobs } from './end-jobs.ts';
 import { internalError } from './prepare-job.ts';
 
-export interface CommitJobDependencies extends Pick<Stores, 'jobs' | 'files'> {
+export interface CommitJobDependencies extends Pick<Stores, 'jobs' | 'files' | 'audiences'> {
   log: Logger;
   endJobs: Pick<EndJobs, 'conclude'>;
   repeatJob: RepeatJob;
@@ -90,6 +90,13 @@ export function createCommitJob(deps: CommitJobDependencies) {
     const isOver = ready.job.phase === 'ended' || ready.job.phase === 'withdrawn';
     let current = (await gates.commits.pass(number, isOver ? null : ready)) ?? ready.job;
     if (current.phase === 'decided') current = await untilCommitted(current, turns);
+    // A load that failed before its files were read: it could be withdrawn until it was decided.
+    if (
+      current.phase === 'decided' &&
+      current.audience === current._id &&
+      current.verdict!.passed.length === 0
+    )
+      await step('make-audience', () => deps.audiences.ensure(current));
     // The counts of an audience are updated in the order of its loads.
     await turns.earlierLoad;
     const ending = current.phase === 'decided' ? await deps.endJobs.conclude(current, step) : null;

@@ -73,12 +73,9 @@ export function createPrepareJob(deps: PrepareJobDependencies) {
       deps.quotas.hold(job);
       return { job };
     }
-    const hasAudience = step('make-audience', () => deps.audiences.ensure(job));
-    hasAudience.catch(() => {});
     await earlierLoad;
-    const listed = job.kind === 'delete' ? undefined : await deps.listFiles(job, step, hasAudience);
-    await hasAudience;
-    if (!listed) return { job, outcome: nothing() };
+    if (job.kind === 'delete') return { job, outcome: nothing() };
+    const listed = await deps.listFiles(job, step);
     if (listed.problem) return { job: listed.job, outcome: nothing(0, [listed.problem]) };
     return listed;
   }
@@ -126,11 +123,15 @@ export function createPrepareJob(deps: PrepareJobDependencies) {
     deps.log.info({ job: job._id, files: current.fileCount }, 'loading');
     const announced = listed.first && deps.status.publish(current, turns.step);
     announced?.catch(() => {});
+    // Only now: before its list is frozen, the job may be withdrawn. Stages that read the files first wait for the audience.
+    const hasAudience = turns.step('make-audience', () => deps.audiences.ensure(current));
+    hasAudience.catch(() => {});
     const outcome = await turns.readAhead.use(job._id, current.bytes ?? 0, () =>
       load(current, listed.first ?? null, turns),
     );
     // `running` must be published before the end of the job.
     await announced;
+    await hasAudience;
     return { job: current, outcome };
   }
 

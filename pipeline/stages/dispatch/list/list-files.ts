@@ -50,12 +50,6 @@ export interface Listed {
   problem?: JobError;
 }
 
-interface Term {
-  step: DispatchStep;
-  /** Resolves when the job's audience exists. A job is not frozen before: its successors no longer create it. */
-  hasAudience: Promise<void>;
-}
-
 /** The start of a listing. */
 const newListing = (job: number): PartialListing => ({
   listing: `${job}-${randomBytes(9).toString('base64url')}`,
@@ -107,10 +101,9 @@ export function createListFiles(deps: ListDependencies) {
     job: JobDocument,
     { listing, files: fileCount, bytes, prefixMatches }: PartialListing,
     first: FileDocument[],
-    { step, hasAudience }: Term,
+    step: DispatchStep,
     listingAt: Date,
   ): Promise<Listed> {
-    await hasAudience;
     const matches = prefixMatches.length > 0 ? { prefixMatches } : {};
     const frozen = await step('freeze', () =>
       jobs.freeze(job._id, { listing, listingAt, fileCount, bytes, ...matches }),
@@ -124,8 +117,7 @@ export function createListFiles(deps: ListDependencies) {
    * Each step is retried separately, under the same listing id: retrying the whole sequence would leave the first list behind. The signal
    * aborts only the wait for storage; writes to MongoDB are finished.
    */
-  async function list(job: JobDocument, term: Term, signal: AbortSignal): Promise<Listed> {
-    const { step } = term;
+  async function list(job: JobDocument, step: DispatchStep, signal: AbortSignal): Promise<Listed> {
     const since = new Date();
     let stored = job.listed;
     let listed = stored ?? newListing(job._id);
@@ -151,37 +143,35 @@ export function createListFiles(deps: ListDependencies) {
         const first = takeThatFit(documents, deps.fileWindow);
         for (const file of first) file.status = JobStatus.running;
         await step('listing', () => files.insertListing(documents));
-        return freeze(job, listed, first, term, since);
+        return freeze(job, listed, first, step, since);
       }
       const [known, next] = [stored, listed];
       if (!(await step('listing-page', () => jobs.addPage(job._id, known, next, documents))))
-        return resume(job, known, term, signal);
+        return resume(job, known, step, signal);
       stored = listed;
     }
-    return freeze(job, listed, [], term, since);
+    return freeze(job, listed, [], step, since);
   }
 
   /** The page was already stored: by a previous dispatcher that still runs, or by our own write whose response was lost. */
   async function resume(
     { _id }: JobDocument,
     known: PartialListing | undefined,
-    term: Term,
+    step: DispatchStep,
     signal: AbortSignal,
   ): Promise<Listed> {
-    const current = await term.step.read('read the stored listing', async () => {
+    const current = await step.read('read the stored listing', async () => {
       const job = await jobs.find(_id);
       if (job && (job.phase !== 'accepted' || job.listed?.after !== known?.after)) return job;
       throw new StaleRead(`the stored listing of job ${_id} is not visible yet`);
     });
-    return current.phase === 'accepted' ? list(current, term, signal) : { job: current };
+    return current.phase === 'accepted' ? list(current, step, signal) : { job: current };
   }
 
-  return async (job: JobDocument, step: DispatchStep, hasAudience = Promise.resolve()): Promise<Listed> => {
+  return async (job: JobDocument, step: DispatchStep): Promise<Listed> => {
     const isWanted = async () => (await deps.cancellationOf(job)) === undefined;
     try {
-      const listed = await step.whileWanted('list files', isWanted, ({ signal }) =>
-        list(job, { step, hasAudience }, signal),
-      );
+      const listed = await step.whileWanted('list files', isWanted, ({ signal }) => list(job, step, signal));
       return listed ?? { job, problem: problem('cancelled') };
     } catch (error) {
       return { job, problem: problemOfStore(error) };

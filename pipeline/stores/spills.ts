@@ -81,6 +81,8 @@ export function createSpillStore(db: Db) {
     /** Jobs with spills in these slots. */
     jobsIn: (slots: number[]): Promise<number[]> => spills.distinct('job', { slot: { $in: slots } }),
 
+    jobs: (): Promise<number[]> => spills.distinct('job'),
+
     /** Bytes spilled for the jobs, by slot. A job may have spilled terabytes: reads only the totals. */
     async sizes(jobs: number[], slots: number[]): Promise<Map<number, number>> {
       const sizes = await spills
@@ -110,6 +112,7 @@ export function createSpillStore(db: Db) {
 
     forget: (slots: number[], jobs: number[]) =>
       removeInSteps(spills, { slot: { $in: slots }, job: { $in: jobs } }, undefined, { pauses: false }),
+    forgetAll: (jobs: number[]) => removeInSteps(spills, { job: { $in: jobs } }),
     forgetBefore: (job: number) => removeInSteps(spills, { job: { $lt: job } }),
   };
 }

@@ -7,10 +7,11 @@ import { createSweep } from '../../pipeline/stages/dispatch/housekeeping/sweep-l
 import { removedUpTo } from '../../pipeline/stores/counters.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { createStores, type Stores } from '../../pipeline/stores/stores.ts';
+import { encodeGroups } from '../../pipeline/wire/device-groups.ts';
 import { type AudienceDocument, collections, spaces } from '../../schemas/documents.ts';
 import type { JobDocument } from '../../schemas/job-documents.ts';
 import { aroundManifests, createGate, manifestsOf, openDatabase, pagesOf } from '../sets/database.ts';
-import { keyed, numberedDevices, onePart } from '../sets/devices.ts';
+import { keyed, numberedDevices, onePart, testPlacement } from '../sets/devices.ts';
 import { recordedStep } from '../support/recorded-step.ts';
 import { slotTarget } from '../support/slot-target.ts';
 
@@ -106,6 +107,24 @@ it('it is swept again for a while, then never again until the next clear', async
   expect(await isToSweep()).toBe(false);
   await clear(2);
   expect(await isToSweep()).toBe(true);
+});
+
+it('the spilled devices of an ended job go, even if an older job is unfinished', async () => {
+  const jobs = database.db.collection<JobDocument>(collections.jobs);
+  const job = { kind: 'import', partner, audience: null };
+  const phases = [
+    [10, 'decided'],
+    [11, 'ended'],
+    [12, 'listed'],
+  ] as const;
+  await jobs.insertMany(phases.map(([_id, phase]) => ({ ...job, _id, phase }) as JobDocument));
+  const groups = encodeGroups([{ key: '2', devices: numberedDevices(0, 10) }]);
+  for (const [of] of phases) {
+    const devices = [{ job: of, file: 0, batch: 0, slot: SLOT, part: 0, groups }];
+    await stores.spills.save({ job: of, slot: SLOT, devices }, testPlacement.hash);
+  }
+  await sweep();
+  expect((await stores.spills.jobsIn([SLOT])).sort()).toEqual([10, 12]);
 });
 
 it('nothing is removed while a load of an earlier generation may still write', async () => {

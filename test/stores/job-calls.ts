@@ -281,7 +281,9 @@ export function jobCalls({ partner, job, accepted, loading, decidedJob, audience
         [id, 0],
         [id, 0, 1, 2],
       ],
+      jobs: [[]],
       forget: [[[0], [id]]],
+      forgetAll: [[[id]]],
       forgetBefore: [[1]],
     },
     verdicts: {

@@ -34,6 +34,7 @@ const mayExamine: [RegExp, string][] = [
   [/^audiences\.list.*"search"/, 'any text may be looked for, for a limited time'],
   [/^audiences\.largest/, 'most audiences of a partner hold devices'],
   [/^dryRuns\.erase/, 'those of a day'],
+  [/^spills\.jobs /, 'unfinished jobs, and ended ones that a sweep is about to remove'],
   [/^sets\.match/, 'it reads everything'],
   [/^drop\./, 'sessions of months are few, and a command reads them'],
 ];

@@ -87,6 +87,9 @@ export function createSweep(deps: Dependencies) {
     const { first } = await jobs.extent();
     const stores = [deps.ledger, deps.acks, deps.votes, deps.spills, deps.verdicts];
     await Promise.all(stores.map((store) => store.forgetBefore(first)));
+    // Spills hold devices, which a deletion must not leave behind while an older job waits.
+    const ended = await jobs.endedAmong(await deps.spills.jobs());
+    if (ended.size > 0) await deps.spills.forgetAll([...ended]);
   }
 
   return async (step: DispatchStep): Promise<void> => {

@@ -244,10 +244,23 @@ export interface RequestResultDocument {
   found: number;
   /** Spaces that hold any of them. */
   spaces: string[];
-  /** Access requests: the stored data as JSON, encrypted. */
+  /** Access requests: the stored data as JSON, encrypted; of a large answer, the last part. */
   sealed?: Binary;
+  /** The parts before it: the token is in their ids. */
+  before?: { token: string; parts: number };
   /** Of an access request: it expires. Absent: it is removed with the job. */
   createdAt?: Date;
+}
+
+/** A part of a large answer to an access request, in the same collection as the result of the slot. */
+export interface AnswerPartDocument {
+  /** `<job>.<slot>.<token>.<part>` */
+  _id: string;
+  job: number;
+  slot: number;
+  part: number;
+  sealed: Binary;
+  createdAt: Date;
 }
 
 /** Identifiers of a privacy request, encrypted, in parts. */

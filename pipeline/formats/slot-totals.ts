@@ -12,7 +12,7 @@ import { WORDS } from './identifier.ts';
  */
 export const MAX_PAIRS_A_SLOT = 2 ** 28;
 
-/** Limit of an access request's devices per slot, 80,000 with 16 slots: a slot stores its answer in one document of at most 16 MB. */
+/** Limit of an access request's devices per slot, 80,000 with 16 slots: each is looked up in every audience, and the answer is stored. */
 export const MAX_ANSWERED_A_SLOT = 5_000;
 
 const TOTAL_BYTES = 12;

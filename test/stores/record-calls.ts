@@ -108,7 +108,9 @@ export function recordCalls({ partner, job, loading }: Subject) {
     requestResults: {
       find: [[1, 0]],
       store: [[{ job: 1, slot: 0, found: 0, spaces: [] }]],
-      ofJob: [[1]],
+      storePart: [[{ job: 1, slot: 0, token: 't', part: 0, sealed: new Binary(Buffer.alloc(1)) }]],
+      hasAnswer: [[1]],
+      answers: [[1, [Buffer.alloc(32)]]],
       reseal: [[[Buffer.alloc(32)]]],
       forget: [[[1]]],
     },

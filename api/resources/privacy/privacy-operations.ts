@@ -15,6 +15,7 @@ import { change, type Operation, read } from '../../http/operation.ts';
 import { createPublicAddress, cutPage, LISTED } from '../../http/pages.ts';
 import { notFound } from '../../http/problem.ts';
 import { example, json, link, location, tagged } from '../../http/responses.ts';
+import { jsonArray, sendChunks } from '../../http/stream-json.ts';
 import { checkPrefixLeftOut, parseId } from '../../http/validate.ts';
 import type { Dependencies } from '../shared.ts';
 import { devicesOf, shownOfRequest, toRequest } from './privacy-records.ts';
@@ -101,7 +102,11 @@ export function privacyOperations(deps: Dependencies): Operation[] {
       if (!job) throw notFound();
       const devices = await devicesOf(deps, job, secretsOf(config));
       const receipt = job.phase === 'ended' ? await deps.receipts.find(job._id) : null;
-      sendJson(ctx, { ...toRequest(job), devices, receipt: receipt?.jws ?? null });
+      const rest = { ...toRequest(job), receipt: receipt?.jws ?? null };
+      if (!devices) return sendJson(ctx, { ...rest, devices });
+      // As long as what is stored about its devices.
+      const head = `${JSON.stringify(rest).slice(0, -1)},"devices":[`;
+      await sendChunks(ctx, 'application/json', jsonArray(devices, head, ']}'));
     },
   });
 

@@ -1,7 +1,7 @@
 /** Privacy requests as partners and operators see them. */
+import { inGroupsAsync, within } from '../../../pipeline/runtime/in-groups.ts';
 import { inParallel } from '../../../pipeline/runtime/in-parallel.ts';
-import { unseal } from '../../../pipeline/runtime/seal.ts';
-import { answerContext } from '../../../pipeline/stores/request-results.ts';
+import type { AnswerRecord } from '../../../pipeline/stores/request-results.ts';
 import type { Addition, Additions } from '../../../schemas/documents.ts';
 import { type JobDocument, JobStatus } from '../../../schemas/job-documents.ts';
 import type { ApiStores } from '../../stores/api-stores.ts';
@@ -35,13 +35,6 @@ export function toRequest(job: ShownRequest) {
   };
 }
 
-/** The plaintext of a record sealed by the sinks. */
-interface SealedRecord {
-  identifier: string;
-  attributes: number[];
-  audiences: { audience: number; generation: number; events: string[] }[];
-}
-
 /** The first and last job that added devices. Null if the first one is later than the request: what it found was deleted since. */
 function additionsBy(name: 'import_log_id' | 'load_id', additions: Additions | undefined, request: number) {
   const toRecord = ({ job, at }: Addition) => ({ [name]: job, created_at: at });
@@ -50,11 +43,14 @@ function additionsBy(name: 'import_log_id' | 'load_id', additions: Additions | u
 }
 
 const AT_ONCE = 100;
+/** Devices described together: their attributes and audiences share look-ups. */
+const DESCRIBED_AT_ONCE = 1_000;
+const MAX_AUDIENCES = 20_000;
 
 type Used = Pick<ApiStores, 'requestResults' | 'attributes' | 'attributeDevices' | 'audiences' | 'jobs'>;
 
 /** Loads by audience and generation. */
-async function loadsInto(found: SealedRecord['audiences'], { jobs }: Pick<Used, 'jobs'>) {
+async function loadsInto(found: AnswerRecord['audiences'], { jobs }: Pick<Used, 'jobs'>) {
   const spaces = new Map(
     found.map(({ audience, generation }) => [`${audience}.${generation}`, { audience, generation }]),
   );
@@ -65,16 +61,7 @@ async function loadsInto(found: SealedRecord['audiences'], { jobs }: Pick<Used, 
   return additions;
 }
 
-/** The devices found by an access request; null for other types, unfinished requests and expired results. */
-export async function devicesOf(stores: Used, job: ShownRequest, secrets: readonly Uint8Array[]) {
-  if (job.privacy !== 'access' || job.status !== JobStatus.done) return null;
-  const found = await stores.requestResults.ofJob(job._id);
-  if (found.length === 0 && job.uniqueDevices > 0) return null;
-  const records = found.flatMap(({ slot, sealed }) =>
-    sealed
-      ? (JSON.parse(unseal(secrets, sealed, answerContext({ job: job._id, slot }))) as SealedRecord[])
-      : [],
-  );
+async function describe(stores: Used, records: AnswerRecord[], request: number) {
   const attributeIds = [...new Set(records.flatMap((one) => one.attributes))];
   const inAudiences = records.flatMap((one) => one.audiences);
   const [attributes, imports, audiences, loads] = await Promise.all([
@@ -89,13 +76,27 @@ export async function devicesOf(stores: Used, job: ShownRequest, secrets: readon
     attributes: held.attributes.map((id) => ({
       attribute_id: id,
       name: attributes.get(id)?.name ?? null,
-      ...additionsBy('import_log_id', imports.get(id), job._id),
+      ...additionsBy('import_log_id', imports.get(id), request),
     })),
     audiences: held.audiences.map(({ audience, generation, events }) => ({
       audience_id: audience,
       name: names.get(audience) ?? null,
       events,
-      ...additionsBy('load_id', loads.get(`${audience}.${generation}`), job._id),
+      ...additionsBy('load_id', loads.get(`${audience}.${generation}`), request),
     })),
   }));
+}
+
+/** The devices found by an access request; null for other types, unfinished requests and expired results. */
+export async function devicesOf(stores: Used, job: ShownRequest, secrets: readonly Uint8Array[]) {
+  if (job.privacy !== 'access' || job.status !== JobStatus.done) return null;
+  if (job.uniqueDevices > 0 && !(await stores.requestResults.hasAnswer(job._id))) return null;
+  const limits = within<AnswerRecord>(
+    { count: DESCRIBED_AT_ONCE, bytes: MAX_AUDIENCES },
+    ({ audiences }) => audiences.length,
+  );
+  return (async function* () {
+    for await (const records of inGroupsAsync(stores.requestResults.answers(job._id, secrets), limits))
+      yield* await describe(stores, records, job._id);
+  })();
 }

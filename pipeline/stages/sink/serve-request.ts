@@ -15,7 +15,6 @@ import { canonicalForms, WORDS } from '../../formats/identifier.ts';
 import { packCounts, packNumbers } from '../../formats/number-table.ts';
 import { createByteBudget } from '../../runtime/byte-budget.ts';
 import { inParallel } from '../../runtime/in-parallel.ts';
-import { seal } from '../../runtime/seal.ts';
 import type { DeviceSets, SlotChange, SlotTarget } from '../../sets/device-sets.ts';
 import { type Devices, merge } from '../../sets/devices.ts';
 import { Pairs, sortPairs } from '../../sets/sort-pairs.ts';
@@ -27,8 +26,9 @@ import type { DryRunStore } from '../../stores/dry-runs.ts';
 import type { EventValueStore } from '../../stores/event-values.ts';
 import type { JobStore } from '../../stores/jobs/jobs.ts';
 import type { RejectStore } from '../../stores/rejects.ts';
-import { answerContext, type RequestResult, type RequestResultStore } from '../../stores/request-results.ts';
+import type { RequestResult, RequestResultStore } from '../../stores/request-results.ts';
 import type { SpillStore } from '../../stores/spills.ts';
+import { createAnswerRequest } from './answer-request.ts';
 import type { CommittedJobs } from './committed-jobs.ts';
 import { noChange, targetOf } from './drop-job.ts';
 import { listOf } from './drop-request.ts';
@@ -44,7 +44,7 @@ interface Dependencies {
   audiences: Pick<AudienceStore, 'spacesOf' | 'toSweep'>;
   attributes: Pick<AttributeStore, 'ownedAmong'>;
   eventValues: Pick<EventValueStore, 'valuesOf'>;
-  requestResults: Pick<RequestResultStore, 'find' | 'store'>;
+  requestResults: Pick<RequestResultStore, 'find' | 'store' | 'storePart'>;
   rejects: Pick<RejectStore, 'erase'>;
   dryRuns: Pick<DryRunStore, 'erase'>;
   spills: Pick<SpillStore, 'forget' | 'sizes'>;
@@ -79,6 +79,7 @@ const heldBytes = (bytes: number) => 4 * bytes + Math.min(256 * bytes, MAX_PAGE_
 export function createServeRequest(deps: Dependencies) {
   const { sets, requestResults: results, hashDevice: hash } = deps;
   const budget = createByteBudget(SERVED_BYTES);
+  const answer = createAnswerRequest(deps);
 
   const isForAll = ({ partner }: JobMarker) => partner === EVERYONE;
 
@@ -244,35 +245,8 @@ export function createServeRequest(deps: Dependencies) {
   async function access(wanted: Wanted, step: SinkStep): Promise<Ack> {
     const { marker, slot, devices } = wanted;
     const { job } = marker;
-    const known = await step.read('read what was found', () => results.find(job, slot));
-    if (known) return { ...noChange(job, slot, 0), uniqueDevices: known.found };
-    const records = new Map<number, DeviceRecord>();
-    const held: string[] = [];
-    for await (const { space, found } of findIn(wanted, step)) {
-      held.push(space);
-      const audience = spaces.parse(space);
-      const values =
-        audience &&
-        (await step.read('name the events', () =>
-          deps.eventValues.valuesOf(audience.audience, audience.generation),
-        ));
-      for (const [n, keys] of found) {
-        const record = records.get(n) ?? { attributes: [], audiences: [] };
-        records.set(n, record);
-        if (!audience) record.attributes.push(...keys);
-        else
-          record.audiences.push({
-            ...audience,
-            events: keys.map((key) => values!.get(key) ?? ''),
-          });
-      }
-    }
-    const names = canonicalForms(bytesOf(devices));
-    const lines = [...records].map(([n, record]) => ({ identifier: names[n]!, ...record }));
-    const sealed = new Binary(seal(deps.secret, JSON.stringify(lines), answerContext({ job, slot })));
-    const result = { job, slot, found: records.size, spaces: held, sealed };
-    const { found } = await step('keep-result', () => results.store(result));
-    return { ...noChange(job, slot, 0), uniqueDevices: found };
+    const find = (some: Devices) => findIn({ ...wanted, devices: some }, step);
+    return { ...noChange(job, slot, 0), uniqueDevices: await answer({ job, slot, devices }, find, step) };
   }
 
   const serve: Record<string, (wanted: Wanted, step: SinkStep) => Promise<Ack>> = {
@@ -315,11 +289,6 @@ export function createServeRequest(deps: Dependencies) {
       if (result.status === 'rejected') throw result.reason;
     if (hasSpilled) await step('forget-spills', () => deps.spills.forget(slots, [job]));
   };
-}
-
-interface DeviceRecord {
-  attributes: number[];
-  audiences: { audience: number; generation: number; events: string[] }[];
 }
 
 const bytesOf = ({ words }: Devices) => new Uint8Array(words.buffer, words.byteOffset, words.byteLength);

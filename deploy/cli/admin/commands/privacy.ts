@@ -114,7 +114,9 @@ export function register(admin: Command, environments: Environments): void {
       run.readOnly(command, async (stores, config) => {
         const job = await stores.jobs.findRequest(undefined, id, shownOfRequest);
         if (!job) throw new ProvisioningError('unknown_request', `there is no privacy request ${id}`);
-        const devices = await devicesOf(stores, job, secretsOf(config));
+        const found = await devicesOf(stores, job, secretsOf(config));
+        const devices: object[] | null = found && [];
+        for await (const device of found ?? []) devices!.push(device);
         const receipt = (await stores.receipts.find(id))?.jws ?? null;
         return {
           json: { ...recordOf(job), devices, receipt },

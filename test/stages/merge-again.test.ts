@@ -1,9 +1,12 @@
-/** A slot owner that was frozen before it merged a job, and wakes up when the job and later ones have ended: nothing comes back. */
+/** A slot owner that was frozen before it merged a job, and wakes up when the job and later ones have ended, changes nothing. */
 import { beforeEach, expect, it } from 'vitest';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { shortDigestsOf } from '../../pipeline/sets/suppressions.ts';
 import { createCommittedJobs } from '../../pipeline/stages/sink/committed-jobs.ts';
+import { createGatherParts } from '../../pipeline/stages/sink/gather-parts.ts';
 import { createMergeJobs } from '../../pipeline/stages/sink/merge-jobs.ts';
+import { createServeRequest } from '../../pipeline/stages/sink/serve-request.ts';
+import type { SinkStep } from '../../pipeline/stages/sink/steps.ts';
 import { createUncommitted } from '../../pipeline/stages/sink/uncommitted.ts';
 import { createStores } from '../../pipeline/stores/stores.ts';
 import { encodeGroups } from '../../pipeline/wire/device-groups.ts';
@@ -27,10 +30,8 @@ beforeEach(() => emptyDatabase(database.db));
 const asImport = {} as const;
 const asLoad = { kind: 'audience', audience: 9, generation: 1 } as const;
 
-/** Each call is by another owner of the slot, that knows of no job merged there. An older job of another partner is unfinished. */
-async function mergeJob(job: number, fields: Partial<JobMarker>): Promise<void> {
-  const stores = createStores(database.db);
-  const merge = createMergeJobs({ ...stores, sets: createDeviceSets(database.db), hashDevice });
+/** What another owner of the slot holds, which knows of no job merged there. An older job of another partner is unfinished. */
+function ownSlot(job: number, fields: Partial<JobMarker>) {
   const uncommitted = createUncommitted();
   const key = fields.audience ? '' : '1';
   uncommitted.add(
@@ -39,7 +40,37 @@ async function mergeJob(job: number, fields: Partial<JobMarker>): Promise<void> 
   );
   const committed = createCommittedJobs(new Map([[SLOT, { last: 0, open: new Set() }]]));
   const marker = markerOf({ job, partner: PARTNER, ended_before: 1, ...fields });
-  await merge({ markers: [marker], slots: [SLOT], committed, uncommitted }, recordedStep('sink'));
+  return { marker, slots: [SLOT], committed, uncommitted };
+}
+
+async function mergeJob(job: number, fields: Partial<JobMarker>): Promise<void> {
+  const merge = createMergeJobs({
+    ...createStores(database.db),
+    sets: createDeviceSets(database.db),
+    hashDevice,
+  });
+  const { marker, ...owned } = ownSlot(job, fields);
+  await merge({ markers: [marker], ...owned }, recordedStep('sink'));
+}
+
+/** Deletes the devices for everyone, unless a step with this name is reached. */
+async function deleteForAll(job: number, diesAt?: string): Promise<void> {
+  const stores = createStores(database.db);
+  const serve = createServeRequest({
+    ...stores,
+    sets: createDeviceSets(database.db),
+    hashDevice,
+    gatherParts: createGatherParts({ ...stores, hashDevice }),
+    secret: Buffer.alloc(32),
+  });
+  const step = recordedStep('sink');
+  const dying = async <T>(name: string, work: () => Promise<T>) => {
+    if (name === diesAt) throw new Error('died');
+    return step(name, work);
+  };
+  const fields = { kind: 'privacy', privacy: 'delete', partner: EVERYONE, files_counted: true } as const;
+  const { marker, ...owned } = ownSlot(job, fields);
+  await serve(marker, owned, Object.assign(dying, { ...step }) as SinkStep);
 }
 
 const digests = (job?: number) => keyed({ devices: shortDigestsOf(keyed({ devices })), key: job });
@@ -86,3 +117,16 @@ it.each([
     expect(await checkEveryManifest(database.db)).toEqual([]);
   },
 );
+
+it('a deletion that found devices which another one has removed since: it removes none that are loaded later', async () => {
+  await mergeJob(2, asImport);
+  await expect(deleteForAll(3, 'erase')).rejects.toThrow('died');
+  const target = slotTarget({ space: spaces.marketplace, slot: SLOT, job: 4, partner: PARTNER });
+  await createDeviceSets(database.db).erase(target, keyed({ devices }));
+  await deleteForAll(3);
+  await restore(EVERYONE, 5);
+  await mergeJob(6, asImport);
+  await deleteForAll(3);
+  expect(await createDeviceSets(database.db).count(spaces.marketplace)).toBe(20);
+  expect(await checkEveryManifest(database.db)).toEqual([]);
+});

@@ -175,11 +175,13 @@ export function createServeRequest(deps: Dependencies) {
       await suppress(wanted, step);
       result = await find(wanted, step);
     }
+    // Another request may have removed the devices since.
+    const recorded = (space: string) => ({ ...wanted.target(space), isRecorded: () => true });
     const audiences: number[][] = [];
     await inParallel(result.spaces, AUDIENCES_AT_ONCE, async (space) => {
       const audience = spaces.parse(space);
       if (!audience) return;
-      const target = { ...wanted.target(space), matchIn: spaces.marketplace };
+      const target = { ...recorded(space), matchIn: spaces.marketplace };
       const { changes } = await step('erase', () => sets.erase(target, devices));
       const { devices: removed, matched } = changeIn(changes, marker) ?? { devices: 0, matched: 0 };
       audiences.push([audience.audience, audience.generation, removed, matched]);
@@ -189,7 +191,7 @@ export function createServeRequest(deps: Dependencies) {
     // The marketplace last: the matches of audiences are counted against it.
     if (result.spaces.includes(spaces.marketplace)) {
       const keys = isForAll(marker) ? undefined : (result.keys ?? (await ownKeys(wanted, step)));
-      const target = { ...wanted.target(spaces.marketplace), keys };
+      const target = { ...recorded(spaces.marketplace), keys };
       const { changes } = await step('erase', () => sets.erase(target, devices));
       const pairs = changeIn(changes, marker)?.pairs ?? new Map<number, number>();
       ack.attributePairs = new Binary(packCounts(pairs));

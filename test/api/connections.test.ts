@@ -72,9 +72,7 @@ it('one address has so many connections and no more; another is not held; all to
 });
 
 it('a client that reads nothing of its answer is cut off', async () => {
-  const id = (
-    await partner.call('POST', IMPORT, { body: { file_path: 'day/', key_type: 0, compressed: false } })
-  ).json.import_log_id;
+  const id = await partner.queueImport();
   const job = await listFiles(api, id, []);
   // More than a connection's buffers hold.
   const name = 'a'.repeat(900);

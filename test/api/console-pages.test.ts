@@ -1,6 +1,7 @@
 /** What the API serves for the console: pages, assets, and the deep link. */
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
+import { segmentOf } from '../../pipeline/stores/audiences.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { fromConsole, SESSION, signedIn, tokenOf, tokenOfOther, visit } from './console-support.ts';
 import { AUDIENCE } from './support.ts';
@@ -142,20 +143,11 @@ describe('assets', () => {
 });
 
 describe('the deep link', () => {
-  const segment = async (customer: string) => {
-    const headers = { 'x-user-token': await tokenOf(api, partner, customer) };
-    const body = { name: 'n', file_path: 'a' };
-    return (await partner.call('POST', AUDIENCE, { body, headers })).json as {
-      audience_id: number;
-      default_warehouse_segment_id: number;
-    };
-  };
-
   it('signs in, and its address loses the token at once', async () => {
-    const created = await segment('acme');
+    const audience = await partner.createAudience({ customer: 'acme' });
     const token = await tokenOf(api, partner, 'acme');
     const visitor = visit(api);
-    const path = `/console/segments/${created.default_warehouse_segment_id}`;
+    const path = `/console/segments/${segmentOf(audience)}`;
     const reply = await visitor.call('GET', `${path}?a=1&token=${token}&b=2`);
     expect([reply.status, reply.headers.get('location')]).toEqual([303, `${path}?a=1&b=2`]);
     expect(reply.headers.get('referrer-policy')).toBe('no-referrer');
@@ -165,7 +157,7 @@ describe('the deep link', () => {
       partner_id: partner.id,
       customer: 'acme',
     });
-    expect((await visitor.call('GET', `${AUDIENCE}/${created.audience_id}`)).status).toBe(200);
+    expect((await visitor.call('GET', `${AUDIENCE}/${audience}`)).status).toBe(200);
   });
 
   const refused: [string, string, () => Promise<string>][] = [

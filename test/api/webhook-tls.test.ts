@@ -6,7 +6,7 @@ import { afterAll, expect, it } from 'vitest';
 import { ensureCertificates } from '../../deploy/local/certificates.ts';
 import { useService } from '../support/fixture.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { createCaller } from './support.ts';
+import { callerOf } from './support.ts';
 import { isSigned, type Receiver, startReceiver } from './webhook-receiver.ts';
 
 const HOOKS = '/v1/webhooks';
@@ -23,9 +23,7 @@ const { service, driver } = await useService({
   env: { HEADRACE_WEBHOOK_ALLOW_PRIVATE: '1', NODE_EXTRA_CA_CERTS: join(trusted, 'ca.pem') },
 });
 afterAll(() => Promise.all(receivers.map((receiver) => receiver.close())));
-const partner = await driver.partner();
-const { key } = await driver.stores.apiKeys.create(service.config.secret, partner._id);
-const call = createCaller(service.apiUrl, key);
+const call = await callerOf(service, driver, await driver.partner());
 
 /** The first attempt of a test delivery to a receiver with this certificate. */
 async function attemptWith(file: string, host = 'localhost') {

@@ -89,7 +89,7 @@ export const fact = (page: Page, name: string) =>
 
 /** The rows of a table by its caption, each as the texts of its cells. */
 export async function rowsOf(page: Page, caption: string): Promise<string[][]> {
-  const rows = page.getByRole('table', { name: caption }).locator('tbody tr:not(.spacer)');
+  const rows = page.getByRole('table', { name: caption }).locator('tbody tr');
   await rows.first().waitFor();
   // In one call: the page may render the table again between two.
   return rows.evaluateAll((all) =>

@@ -10,11 +10,12 @@ import { createSignIn } from './auth/sign-in.ts';
 import { createVerifyUserToken } from './auth/user-tokens.ts';
 import { createAnswerProblems } from './http/answer-problems.ts';
 import { send } from './http/change.ts';
-import type { Context, Handler, RequestState } from './http/context.ts';
+import { type Context, countHeader, type Handler, type RequestState } from './http/context.ts';
 import { createLimitRate } from './http/limit-rate.ts';
 import { createLimitTime, stopIfGivenUp } from './http/limit-time.ts';
 import { createObserveRequests } from './http/observe-requests.ts';
 import type { Route } from './http/operation.ts';
+import { createPublicAddress } from './http/pages.ts';
 import { notFound, Problem } from './http/problem.ts';
 import { createReadBody } from './http/read-body.ts';
 import { isRegistryPath, readOnly } from './http/registry-problem.ts';
@@ -113,7 +114,9 @@ export function createApp(deps: Dependencies): Koa<RequestState> {
   koa.use(createObserveRequests(log, metrics, deps.tracer) as Koa.Middleware<RequestState>);
   koa.use(createAnswerProblems(log) as Koa.Middleware<RequestState>);
   // Bypasses the router for busy paths: trying every pattern costs more than the handler.
+  const addressOf = createPublicAddress(config);
   koa.use(((ctx: Context, next: () => Promise<void>) => {
+    ctx.state.addressOf = addressOf;
     requireOneHost(ctx);
     const handler = exact.get(`${ctx.method} ${ctx.path}`);
     return handler ? handler(ctx) : next();
@@ -127,14 +130,9 @@ export function createApp(deps: Dependencies): Koa<RequestState> {
   return koa;
 }
 
-/** Of several Host headers, Node uses the first; a proxy may have used another. */
-function requireOneHost({ req: { rawHeaders } }: Context): void {
-  let hosts = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]!;
-    if (name.length === 4 && name.toLowerCase() === 'host' && ++hosts > 1)
-      throw new Problem('bad_request', 'The request has more than one Host header.');
-  }
+function requireOneHost(ctx: Context): void {
+  if (countHeader(ctx, 'host') > 1)
+    throw new Problem('bad_request', 'The request has more than one Host header.');
 }
 
 /** No route matched: the path is unknown (404), or exists with other methods only (405; OPTIONS lists them). */

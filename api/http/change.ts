@@ -6,6 +6,7 @@ import type { Context } from './context.ts';
 export interface ApiResponse {
   status: number;
   body?: string;
+  /** A path. */
   location?: string;
   retryAfter?: string;
 }
@@ -34,7 +35,7 @@ export const direct = <Intent>(change: DirectChange<Intent>): Change => change;
 
 export function send(ctx: Context, answer: ApiResponse): void {
   ctx.status = answer.status;
-  if (answer.location) ctx.set('Location', answer.location);
+  if (answer.location) ctx.set('Location', ctx.state.addressOf(answer.location));
   if (answer.retryAfter) ctx.set('Retry-After', answer.retryAfter);
   if (answer.body === undefined) return;
   ctx.type = 'application/json';

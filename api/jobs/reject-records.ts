@@ -26,8 +26,8 @@ const rejectedOf = ({ rejected = {} }: Pick<JobDocument, 'rejected'>) =>
   Object.values(rejected).reduce((sum, count) => sum + count, 0);
 
 /** A job that is done may still have rejected rows. */
-export function linkRejects(ctx: Context, job: Pick<JobDocument, 'rejected'>, address: string): void {
-  if (rejectedOf(job) > 0) ctx.set('Link', `<${address}>; rel="rejects"`);
+export function linkRejects(ctx: Context, job: Pick<JobDocument, 'rejected'>, path: string): void {
+  if (rejectedOf(job) > 0) ctx.set('Link', `<${ctx.state.addressOf(path)}>; rel="rejects"`);
 }
 
 const toRecord = ({ path }: Rejecting, { line, code, raw, isCut }: Row) => ({

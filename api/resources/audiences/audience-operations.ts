@@ -7,7 +7,6 @@ import { dryRunQuery } from '../../../schemas/http-queries.ts';
 import { type Change, direct } from '../../http/change.ts';
 import type { Context } from '../../http/context.ts';
 import { change, type Operation, read } from '../../http/operation.ts';
-import { createPublicAddress } from '../../http/pages.ts';
 import { notFound } from '../../http/problem.ts';
 import { example, json, location, nothing, tagged } from '../../http/responses.ts';
 import { jsonArray, mapEach, sendChunks } from '../../http/stream-json.ts';
@@ -26,7 +25,6 @@ const changing = { ...firstparty, scopes: ['audience'] } as const;
 
 export function audienceOperations(deps: Dependencies, queueDryRun: QueueDryRun): Operation[] {
   const { audiences, bodies, log, config } = deps;
-  const addressOf = createPublicAddress(config);
   const pathOf = (ctx: Context) => ctx.path.replace(/\/$/, '');
 
   const create = change({
@@ -64,7 +62,7 @@ export function audienceOperations(deps: Dependencies, queueDryRun: QueueDryRun)
           return {
             status: 201,
             body: JSON.stringify({ audience_id: job._id, default_warehouse_segment_id: segmentOf(job._id) }),
-            location: addressOf(`${pathOf(ctx)}/${job._id}`),
+            location: `${pathOf(ctx)}/${job._id}`,
           };
         },
       };
@@ -104,7 +102,7 @@ export function audienceOperations(deps: Dependencies, queueDryRun: QueueDryRun)
         const { _id: audience, generation } = await audienceOf(deps, ctx);
         return { kind: 'audience', partner, filePath, audience, generation };
       },
-      answer: (job) => ({ status: 204, location: addressOf(`${pathOf(ctx)}/loads/${job._id}`) }),
+      answer: (job) => ({ status: 204, location: `${pathOf(ctx)}/loads/${job._id}` }),
     };
   }
   const renameOrAppend = change({

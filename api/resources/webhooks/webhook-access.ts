@@ -2,7 +2,6 @@
 import type { WebhookDocument } from '../../../schemas/webhook-documents.ts';
 import type { ApiResponse } from '../../http/change.ts';
 import type { Context } from '../../http/context.ts';
-import { createPublicAddress } from '../../http/pages.ts';
 import { notFound, Problem } from '../../http/problem.ts';
 import { parseId } from '../../http/validate.ts';
 import type { Dependencies } from '../shared.ts';
@@ -11,12 +10,11 @@ export const webhookPath = '/v1/webhooks';
 export const oneWebhook = `${webhookPath}/:webhook_id`;
 export const webhookOperation = { tag: 'Webhooks', access: 'partner', scopes: ['read', 'webhook'] } as const;
 
-export function createWebhookAccess({ webhooks, config }: Pick<Dependencies, 'webhooks' | 'config'>) {
-  const addressOf = createPublicAddress(config);
+export function createWebhookAccess({ webhooks }: Pick<Dependencies, 'webhooks'>) {
   const answerOf = (status: number, value: unknown, location?: string): ApiResponse => ({
     status,
     body: JSON.stringify(value),
-    ...(location ? { location: addressOf(location) } : {}),
+    ...(location ? { location } : {}),
   });
   async function webhookOf(ctx: Context): Promise<WebhookDocument> {
     const found = await webhooks.find(ctx.state.scope.partner, parseId(ctx.params.webhook_id));

@@ -37,22 +37,14 @@ function bySpecificity(routes: Route[]): Route[] {
 }
 
 export function createApp(deps: Dependencies): Koa<RequestState> {
-  const { config, apiKeys, endedSessions, partners, knownPartners, log, metrics } = deps;
+  const { config, apiKeys, knownPartners, log, metrics } = deps;
   const limitTime = createLimitTime(config.limitBackendMs);
   const guesses = createGuessLimit(config);
   const keys = createKeyCheck(config, apiKeys, guesses, knownPartners);
   const tokenKeys = createKnownTokenKeys(deps.tokenKeys, config);
-  const sessions = createSessions({ config, endedSessions, keys, tokenKeys, knownPartners });
+  const sessions = createSessions({ ...deps, keys, tokenKeys });
   const verify = createVerifyUserToken(config, tokenKeys);
-  const signIn = createSignIn({
-    config,
-    audiences: deps.audiences,
-    partners,
-    knownPartners,
-    keys,
-    verify,
-    guesses,
-  });
+  const signIn = createSignIn({ ...deps, keys, verify, guesses });
 
   const authenticate = createAuthenticate(keys, sessions);
   const limitRate = createLimitRate(config.ratePerSecond, config.ratePerSecond * config.rateBurstSeconds);

@@ -10,19 +10,18 @@ interface PageKind {
   scope?: KeyScope;
 }
 
-/** A path that ends in a slash, other than the home page, continues with an id. */
 const pages = {
   home: { path: '/console/' },
   'sign-in': { path: '/console/sign-in' },
   audiences: { path: '/console/audiences' },
-  segment: { path: '/console/segments/' },
+  segment: { path: '/console/segments/:id' },
   imports: { path: '/console/imports', isPartner: true },
-  import: { path: '/console/imports/', isPartner: true },
+  import: { path: '/console/imports/:id', isPartner: true },
   upload: { path: '/console/upload', isPartner: true },
   webhooks: { path: '/console/webhooks', isPartner: true, scope: 'webhook' },
-  webhook: { path: '/console/webhooks/', isPartner: true, scope: 'webhook' },
+  webhook: { path: '/console/webhooks/:id', isPartner: true, scope: 'webhook' },
   requests: { path: '/console/requests', isPartner: true, scope: 'privacy' },
-  request: { path: '/console/requests/', isPartner: true, scope: 'privacy' },
+  request: { path: '/console/requests/:id', isPartner: true, scope: 'privacy' },
   'new-request': { path: '/console/new-request', isPartner: true, scope: 'privacy' },
   'not-found': { path: '' },
 } satisfies Record<string, PageKind>;
@@ -33,12 +32,14 @@ export interface Page extends PageKind {
   id: number;
 }
 
+const numbered = /^(\/console\/[a-z]+\/)([1-9]\d{0,15})$/;
+
 export function pageOf(address: string): Page {
-  const [, path, id = '0'] = /^(.*?)([1-9]\d{0,15})?$/.exec(address)!;
+  const [, list, id = '0'] = numbered.exec(address) ?? [];
+  const path = list === undefined ? address : `${list}:id`;
   const names = Object.keys(pages) as (keyof typeof pages)[];
-  const takesId = (name: keyof typeof pages) => name !== 'home' && pages[name].path.endsWith('/');
-  const name = names.find((each) => pages[each].path === path && takesId(each) === (id !== '0'));
-  return { ...pages[name ?? 'not-found'], name: name ?? 'not-found', id: Number(id) };
+  const name = names.find((each) => pages[each].path === path) ?? 'not-found';
+  return { ...pages[name], name, id: Number(id) };
 }
 
 /** Only a page of the console: another address would be an open redirect. */

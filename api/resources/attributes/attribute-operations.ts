@@ -6,7 +6,7 @@ import type { AttributeDocument } from '../../../schemas/documents.ts';
 import { changeAttribute } from '../../../schemas/http.ts';
 import { attribute, importLogId } from '../../../schemas/http-answers.ts';
 import { pageQuery } from '../../../schemas/http-queries.ts';
-import { direct, sendJson } from '../../http/change.ts';
+import { answer, direct, sendJson } from '../../http/change.ts';
 import { change, type Operation, read } from '../../http/operation.ts';
 import { cutPage } from '../../http/pages.ts';
 import { notFound } from '../../http/problem.ts';
@@ -118,8 +118,7 @@ export function attributeOperations({
             .catch((error) =>
               log.warn({ err: error, job: job._id }, 'deleting the attribute again repeats its deletion'),
             );
-          const body = JSON.stringify({ import_log_id: job._id });
-          return { status: 202, body, location: `${importPath}/${job._id}` };
+          return answer(202, { import_log_id: job._id }, `${importPath}/${job._id}`);
         },
       };
     },

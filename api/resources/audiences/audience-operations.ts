@@ -4,7 +4,7 @@ import { segmentOf } from '../../../pipeline/stores/audiences.ts';
 import { audienceDetails, audienceIds } from '../../../schemas/http-answers.ts';
 import { dryRunId } from '../../../schemas/http-dry-runs.ts';
 import { dryRunQuery } from '../../../schemas/http-queries.ts';
-import { type Change, direct } from '../../http/change.ts';
+import { answer, type Change, direct } from '../../http/change.ts';
 import type { Context } from '../../http/context.ts';
 import { change, type Operation, read } from '../../http/operation.ts';
 import { notFound } from '../../http/problem.ts';
@@ -59,11 +59,8 @@ export function audienceOperations(deps: Dependencies, queueDryRun: QueueDryRun)
           await withDeadline(AUDIENCE_MS, audiences.ensure(job)).catch((error) =>
             log.warn({ err: error, job: job._id }, 'audience not created: dispatch creates it with the job'),
           );
-          return {
-            status: 201,
-            body: JSON.stringify({ audience_id: job._id, default_warehouse_segment_id: segmentOf(job._id) }),
-            location: `${pathOf(ctx)}/${job._id}`,
-          };
+          const ids = { audience_id: job._id, default_warehouse_segment_id: segmentOf(job._id) };
+          return answer(201, ids, `${pathOf(ctx)}/${job._id}`);
         },
       };
     },

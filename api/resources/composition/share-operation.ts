@@ -3,7 +3,7 @@ import { segmentOf } from '../../../pipeline/stores/audiences.ts';
 import { shareReport } from '../../../schemas/http.ts';
 import { reportLink } from '../../../schemas/http-answers.ts';
 import { sealShareLink } from '../../auth/share-links.ts';
-import { direct } from '../../http/change.ts';
+import { answer, direct } from '../../http/change.ts';
 import { change, type Operation } from '../../http/operation.ts';
 import { Problem } from '../../http/problem.ts';
 import { json } from '../../http/responses.ts';
@@ -41,7 +41,7 @@ export function shareOperation(deps: Dependencies): Operation {
             url: ctx.state.addressOf(`/console/segments/${segmentOf(audience)}?share=${link}`),
             expires_at: new Date(expiresAt),
           };
-          return { status: 201, body: JSON.stringify(body) };
+          return answer(201, body);
         },
       });
     },

@@ -8,7 +8,7 @@ import { fileReport, importLog, importLogId, rejectedRow } from '../../../schema
 import { dryRunId } from '../../../schemas/http-dry-runs.ts';
 import { dryRunQuery, importQuery } from '../../../schemas/http-queries.ts';
 import type { JobDocument } from '../../../schemas/job-documents.ts';
-import { type ApiResponse, sendJson } from '../../http/change.ts';
+import { answer, sendJson } from '../../http/change.ts';
 import type { Context } from '../../http/context.ts';
 import { change, type Operation, read } from '../../http/operation.ts';
 import { cutPage, LISTED } from '../../http/pages.ts';
@@ -30,11 +30,7 @@ const one = `${importPath}/:import_log_id`;
 export function importOperations(deps: Dependencies, queueDryRun: QueueDryRun): Operation[] {
   const { attributes, jobs, config, bodies } = deps;
   const keyHints = createKeyHints(deps);
-  const queued = (job: JobDocument): ApiResponse => ({
-    status: 202,
-    body: JSON.stringify({ import_log_id: job._id }),
-    location: `${importPath}/${job._id}`,
-  });
+  const queued = ({ _id }: JobDocument) => answer(202, { import_log_id: _id }, `${importPath}/${_id}`);
   const jobOf = async (ctx: Context) => {
     const job = await findImportLog(deps, ctx.state.scope.partner, parseId(ctx.params.import_log_id));
     if (!job) throw notFound();

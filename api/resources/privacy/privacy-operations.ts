@@ -10,7 +10,7 @@ import {
 } from '../../../schemas/http-privacy.ts';
 import { pageQuery } from '../../../schemas/http-queries.ts';
 import { MAX_IDENTIFIERS } from '../../../schemas/identifier-text.ts';
-import { sendJson } from '../../http/change.ts';
+import { answer, sendJson } from '../../http/change.ts';
 import { change, type Operation, read } from '../../http/operation.ts';
 import { cutPage, LISTED } from '../../http/pages.ts';
 import { notFound } from '../../http/problem.ts';
@@ -60,11 +60,7 @@ export function privacyOperations(deps: Dependencies): Operation[] {
           identifiers
             ? { ...request, identifiers: await identifierLists.store(identifiers, config.secret) }
             : request,
-        answer: (job) => ({
-          status: 202,
-          body: JSON.stringify({ request_id: job._id }),
-          location: `${privacyPath}/${job._id}`,
-        }),
+        answer: ({ _id }) => answer(202, { request_id: _id }, `${privacyPath}/${_id}`),
       };
     },
   });

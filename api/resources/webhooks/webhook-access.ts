@@ -1,6 +1,6 @@
 /** Shared by the operations of webhooks and of their deliveries. */
 import type { WebhookDocument } from '../../../schemas/webhook-documents.ts';
-import type { ApiResponse } from '../../http/change.ts';
+import { answer } from '../../http/change.ts';
 import type { Context } from '../../http/context.ts';
 import { notFound, Problem } from '../../http/problem.ts';
 import { parseId } from '../../http/validate.ts';
@@ -11,11 +11,6 @@ export const oneWebhook = `${webhookPath}/:webhook_id`;
 export const webhookOperation = { tag: 'Webhooks', access: 'partner', scopes: ['read', 'webhook'] } as const;
 
 export function createWebhookAccess({ webhooks }: Pick<Dependencies, 'webhooks'>) {
-  const answerOf = (status: number, value: unknown, location?: string): ApiResponse => ({
-    status,
-    body: JSON.stringify(value),
-    ...(location ? { location } : {}),
-  });
   async function webhookOf(ctx: Context): Promise<WebhookDocument> {
     const found = await webhooks.find(ctx.state.scope.partner, parseId(ctx.params.webhook_id));
     if (!found) throw notFound();
@@ -28,8 +23,7 @@ export function createWebhookAccess({ webhooks }: Pick<Dependencies, 'webhooks'>
       if (!(await webhookOf(ctx)).isActive)
         throw new Problem('webhook_disabled', 'The webhook is disabled. Enable it first.');
     },
-    answerOf,
     toBeSent: (id: number, delivery: number) =>
-      answerOf(202, { delivery_id: delivery }, `${webhookPath}/${id}/deliveries/${delivery}`),
+      answer(202, { delivery_id: delivery }, `${webhookPath}/${id}/deliveries/${delivery}`),
   };
 }

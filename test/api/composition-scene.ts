@@ -8,7 +8,7 @@ import { createAttributeDeviceStore } from '../../pipeline/stores/attribute-devi
 import { createAttributeStore } from '../../pipeline/stores/attributes.ts';
 import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
 import type { CompositionDocument } from '../../schemas/composition-documents.ts';
-import { type AudienceDocument, collections, spaces } from '../../schemas/documents.ts';
+import { collections, spaces } from '../../schemas/documents.ts';
 import { composition } from '../../schemas/http-composition.ts';
 import type { FileDocument } from '../../schemas/job-documents.ts';
 import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
@@ -92,7 +92,7 @@ export function createScene(api: Api, layout = tiny) {
   const sets = createDeviceSets(api.db, { layout });
   const eventValues = createEventValueStore(api.db);
   const attributeDevices = createAttributeDeviceStore(api.db);
-  const audiences = api.db.collection<AudienceDocument>(collections.audiences);
+  const audiences = api.audiences;
 
   /** Returns the new pairs by key. */
   async function add(space: string, job: Job, groups: Group[]): Promise<Map<number, number>> {

@@ -2,9 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { segmentOf } from '../../pipeline/stores/audiences.ts';
-import { waitFor } from '../support/wait-for.ts';
 import { fromConsole, SESSION, signedIn, tokenOf, tokenOfOther, visit } from './console-support.ts';
-import { AUDIENCE } from './support.ts';
+import { AUDIENCE, logLines } from './support.ts';
 import { useApi, usePartner } from './use-api.ts';
 
 const api = useApi();
@@ -252,13 +251,8 @@ describe('the deep link', () => {
   it('leaves no token in the log', async () => {
     const token = await tokenOf(api, partner, 'acme');
     await get(`/console/segments/7?token=${token}`, { 'x-request-id': 'deep-link' });
-    const log = await waitFor(
-      async () => {
-        const text = await readFile(api.service.log('api'), 'utf8');
-        return text.includes('deep-link') ? text : null;
-      },
-      { what: 'the request in the log' },
-    );
+    await logLines(api.service, 'deep-link');
+    const log = await readFile(api.service.log('api'), 'utf8');
     expect(log).not.toContain(token);
   });
 

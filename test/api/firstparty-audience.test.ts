@@ -2,7 +2,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createAudienceStore, segmentOf } from '../../pipeline/stores/audiences.ts';
-import { type AudienceDocument, collections } from '../../schemas/documents.ts';
 import { audience, audienceDetails, audienceIds } from '../../schemas/http-answers.ts';
 import { AUDIENCE, listFiles } from './support.ts';
 import { useApi, usePartner } from './use-api.ts';
@@ -59,7 +58,7 @@ describe('create an audience', () => {
 
   it('is there even if the process died before it made the audience', async () => {
     const id = await create();
-    await api.db.collection<AudienceDocument>(collections.audiences).deleteOne({ _id: id });
+    await api.audiences.deleteOne({ _id: id });
     expect((await partner.call('GET', `${AUDIENCE}/${id}`)).json).toMatchObject({
       audience_id: id,
       status: 0,
@@ -113,12 +112,10 @@ describe('details', () => {
     expect((await details(id)).status).toBe(0);
     await api.jobs.updateMany({ audience: id }, { $set: { phase: 'ended' } });
     expect((await details(id)).status).toBe(2);
-    await api.db
-      .collection<AudienceDocument>(collections.audiences)
-      .updateOne(
-        { _id: id },
-        { $set: { outcome: 3, uniqueDevices: 3, uploadedDevices: 5, matchedDevices: 1 } },
-      );
+    await api.audiences.updateOne(
+      { _id: id },
+      { $set: { outcome: 3, uniqueDevices: 3, uploadedDevices: 5, matchedDevices: 1 } },
+    );
     expect(await details(id)).toMatchObject({
       status: 3,
       unique_devices: 3,
@@ -180,7 +177,7 @@ describe('append and clear', () => {
   it('clear: 204; counts 0, no files, status 2, at once; a later append counts again', async () => {
     const id = await create();
     await listFiles(api, id, [{ status: 1 }]);
-    await api.db.collection<AudienceDocument>(collections.audiences).updateOne(
+    await api.audiences.updateOne(
       { _id: id },
       {
         $set: {

@@ -1,6 +1,5 @@
 /** Lists: exactly the requested items, in consistent pages, from an index. */
 import { describe, expect, it } from 'vitest';
-import { type AudienceDocument, collections } from '../../schemas/documents.ts';
 import { AUDIENCE, IMPORT, listFiles, pagesOf, startApiOnOwnData, type TestPartner } from './support.ts';
 import { useApi, usePartner } from './use-api.ts';
 
@@ -13,9 +12,7 @@ const importOf = (file_path: string, by = partner) => by.queueImport(file_path);
 const end = (id: number, status: 2 | 3) =>
   api.jobs.updateOne({ _id: id }, { $set: { phase: 'ended', status } });
 const outcome = (id: number, value: 2 | 3) =>
-  api.db
-    .collection<AudienceDocument>(collections.audiences)
-    .updateOne({ _id: id }, { $set: { outcome: value } });
+  api.audiences.updateOne({ _id: id }, { $set: { outcome: value } });
 const idsOf = (reply: { json: { audience_id?: number; import_log_id?: number }[] }) =>
   reply.json.map(({ audience_id, import_log_id }) => audience_id ?? import_log_id);
 

@@ -2,7 +2,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createAudienceStore } from '../../pipeline/stores/audiences.ts';
-import { type AudienceDocument, collections } from '../../schemas/documents.ts';
 import { audienceLoad, audienceLoadDetails } from '../../schemas/http-answers.ts';
 import type { JobError } from '../../schemas/job-documents.ts';
 import { AUDIENCE, IMPORT, listFiles, pagesOf, startApiOnOwnData } from './support.ts';
@@ -29,7 +28,6 @@ const end = (id: number, errors: JobError[] | null, more = {}) =>
     { _id: id },
     { $set: { phase: 'ended', status: errors ? 3 : 2, errors, ...more }, $currentDate: { updatedAt: true } },
   );
-const audiences = () => api.db.collection<AudienceDocument>(collections.audiences);
 const noFiles: JobError = { code: 'no_files', message: 'No object matches acme/.' };
 
 describe('a load', () => {
@@ -215,9 +213,9 @@ describe('an audience', () => {
     const id = await create('0');
     await finish(id, [noFiles]);
     const failedPaths = Array.from({ length: 1_000 }, (_, i) => String(i));
-    await audiences().updateOne({ _id: id }, { $set: { failedPaths } });
+    await api.audiences.updateOne({ _id: id }, { $set: { failedPaths } });
     await finish(await append(id, 'one more'), [noFiles]);
-    await audiences().updateOne({ _id: id }, { $pullAll: { failedPaths } });
+    await api.audiences.updateOne({ _id: id }, { $pullAll: { failedPaths } });
     await finish(await append(id, 'one more'), null);
     expect(await status(id)).toBe(3);
     await partner.call('PUT', `${AUDIENCE}/${id}`);

@@ -1,11 +1,12 @@
 /** The API alone on the shared servers; its partners have keys but no storage, which suffices for all of HTTP. */
-import type { Db } from 'mongodb';
+import { readFile } from 'node:fs/promises';
+import type { Collection, Db } from 'mongodb';
 import { expect } from 'vitest';
 import { createApiStores } from '../../api/stores/api-stores.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { draftPartner } from '../../pipeline/stores/partners.ts';
 import type { Config } from '../../schemas/config.ts';
-import { collections } from '../../schemas/documents.ts';
+import { type AudienceDocument, collections } from '../../schemas/documents.ts';
 import type { FileDocument, JobDocument } from '../../schemas/job-documents.ts';
 import type { RejectsDocument } from '../../schemas/stage-documents.ts';
 import type { Driver } from '../support/driver.ts';
@@ -89,6 +90,17 @@ export const endOf = (call: Call, path: string): Promise<Reply['json']> =>
     { what: `the end of ${path}` },
   );
 
+/** The lines of an API's log that have this text, once there are so many: a line is written after the response. */
+export const logLines = (service: Pick<Service, 'log'>, text: string, count = 1): Promise<string[]> =>
+  waitFor(
+    async () => {
+      const lines = (await readFile(service.log('api'), 'utf8')).split('\n').slice(0, -1);
+      const found = lines.filter((line) => line.includes(text) && line.includes('"request"'));
+      return found.length >= count ? found : undefined;
+    },
+    { what: `${text} in the log` },
+  );
+
 /** The responses of a list, by following the Link headers to the last page. */
 export async function pagesOf(call: Call, path: string): Promise<Reply[]> {
   const pages: Reply[] = [];
@@ -117,6 +129,7 @@ export interface Api<S extends Service = Service> {
   config: Config;
   db: Db;
   jobs: ReturnType<typeof jobsOf>;
+  audiences: Collection<AudienceDocument>;
   partner(): Promise<TestPartner>;
   attribute(partner: TestPartner, foreignKey?: string): Promise<number>;
   /** Signs user tokens. */
@@ -137,6 +150,7 @@ async function apiOf<S extends Service>(service: S, stop: () => Promise<void>): 
     config: service.config,
     db,
     jobs: jobsOf(db),
+    audiences: db.collection(collections.audiences),
     anonymous: createCaller(service.apiUrl),
     token,
     async partner() {

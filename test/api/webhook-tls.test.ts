@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { ensureCertificates } from '../../deploy/local/certificates.ts';
 import { useService } from '../support/fixture.ts';
-import { waitFor } from '../support/wait-for.ts';
 import { callerOf } from './support.ts';
-import { isSigned, type Receiver, startReceiver } from './webhook-receiver.ts';
+import { attempted, isSigned, type Receiver, startReceiver } from './webhook-receiver.ts';
 
 const HOOKS = '/v1/webhooks';
 const directory = mkdtempSync(join(tmpdir(), 'headrace-webhook-tls-'));
@@ -31,13 +30,7 @@ async function attemptWith(file: string, host = 'localhost') {
   receivers.push(receiver);
   const { webhook_id, secret } = (await call('POST', HOOKS, { body: { url: `${receiver.url}/` } })).json;
   const { delivery_id } = (await call('POST', `${HOOKS}/${webhook_id}/test`)).json;
-  const delivery = await waitFor(
-    async () => {
-      const { json } = await call('GET', `${HOOKS}/${webhook_id}/deliveries/${delivery_id}`);
-      return json.tries > 0 ? json : null;
-    },
-    { what: 'an attempt' },
-  );
+  const delivery = await attempted(call, `${HOOKS}/${webhook_id}/deliveries/${delivery_id}`);
   return { receiver, secret, attempt: delivery.attempts[0] };
 }
 

@@ -10,11 +10,12 @@ import { createSignIn } from './auth/sign-in.ts';
 import { createVerifyUserToken } from './auth/user-tokens.ts';
 import { createAnswerProblems } from './http/answer-problems.ts';
 import { send } from './http/change.ts';
-import type { Context, Handler, RequestState } from './http/context.ts';
+import { type Context, countHeader, type Handler, type RequestState } from './http/context.ts';
 import { createLimitRate } from './http/limit-rate.ts';
 import { createLimitTime, stopIfGivenUp } from './http/limit-time.ts';
 import { createObserveRequests } from './http/observe-requests.ts';
 import type { Route } from './http/operation.ts';
+import { createPublicAddress } from './http/pages.ts';
 import { notFound, Problem } from './http/problem.ts';
 import { createReadBody } from './http/read-body.ts';
 import { isRegistryPath, readOnly } from './http/registry-problem.ts';
@@ -36,22 +37,14 @@ function bySpecificity(routes: Route[]): Route[] {
 }
 
 export function createApp(deps: Dependencies): Koa<RequestState> {
-  const { config, apiKeys, endedSessions, partners, knownPartners, log, metrics } = deps;
+  const { config, apiKeys, knownPartners, log, metrics } = deps;
   const limitTime = createLimitTime(config.limitBackendMs);
   const guesses = createGuessLimit(config);
   const keys = createKeyCheck(config, apiKeys, guesses, knownPartners);
   const tokenKeys = createKnownTokenKeys(deps.tokenKeys, config);
-  const sessions = createSessions({ config, endedSessions, keys, tokenKeys, knownPartners });
+  const sessions = createSessions({ ...deps, keys, tokenKeys });
   const verify = createVerifyUserToken(config, tokenKeys);
-  const signIn = createSignIn({
-    config,
-    audiences: deps.audiences,
-    partners,
-    knownPartners,
-    keys,
-    verify,
-    guesses,
-  });
+  const signIn = createSignIn({ ...deps, keys, verify, guesses });
 
   const authenticate = createAuthenticate(keys, sessions);
   const limitRate = createLimitRate(config.ratePerSecond, config.ratePerSecond * config.rateBurstSeconds);
@@ -113,7 +106,9 @@ export function createApp(deps: Dependencies): Koa<RequestState> {
   koa.use(createObserveRequests(log, metrics, deps.tracer) as Koa.Middleware<RequestState>);
   koa.use(createAnswerProblems(log) as Koa.Middleware<RequestState>);
   // Bypasses the router for busy paths: trying every pattern costs more than the handler.
+  const addressOf = createPublicAddress(config);
   koa.use(((ctx: Context, next: () => Promise<void>) => {
+    ctx.state.addressOf = addressOf;
     requireOneHost(ctx);
     const handler = exact.get(`${ctx.method} ${ctx.path}`);
     return handler ? handler(ctx) : next();
@@ -127,14 +122,9 @@ export function createApp(deps: Dependencies): Koa<RequestState> {
   return koa;
 }
 
-/** Of several Host headers, Node uses the first; a proxy may have used another. */
-function requireOneHost({ req: { rawHeaders } }: Context): void {
-  let hosts = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]!;
-    if (name.length === 4 && name.toLowerCase() === 'host' && ++hosts > 1)
-      throw new Problem('bad_request', 'The request has more than one Host header.');
-  }
+function requireOneHost(ctx: Context): void {
+  if (countHeader(ctx, 'host') > 1)
+    throw new Problem('bad_request', 'The request has more than one Host header.');
 }
 
 /** No route matched: the path is unknown (404), or exists with other methods only (405; OPTIONS lists them). */

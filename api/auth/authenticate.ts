@@ -2,7 +2,7 @@
 
 import type { KeyScope } from '../../schemas/partner-documents.ts';
 import { networkOf } from '../http/connections.ts';
-import type { Context, Handler } from '../http/context.ts';
+import { type Context, countHeader, type Handler } from '../http/context.ts';
 import type { Route } from '../http/operation.ts';
 import { notFound, Problem, unauthorized } from '../http/problem.ts';
 import { type KeyCheck, requireScopes, scopesOf } from './check-key.ts';
@@ -12,12 +12,8 @@ import { requireConsole } from './sessions.ts';
 import type { VerifyUserToken } from './user-tokens.ts';
 
 function bearer(ctx: Context): string {
-  // Node silently keeps the first of several Authorization headers; a proxy may have checked another.
-  const { rawHeaders } = ctx.req;
-  let times = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2)
-    if (rawHeaders[i]!.length === 13 && rawHeaders[i]!.toLowerCase() === 'authorization') times++;
-  if (times > 1) throw unauthorized('The request has more than one Authorization header.');
+  if (countHeader(ctx, 'authorization') > 1)
+    throw unauthorized('The request has more than one Authorization header.');
   const match = /^Bearer +([^\s]+) *$/i.exec(ctx.req.headers.authorization ?? '');
   if (!match) throw unauthorized('Send your API key as Authorization: Bearer <key>.');
   return match[1]!;

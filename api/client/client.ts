@@ -62,7 +62,7 @@ export function nextCursor(link: string | null): string | null {
 }
 
 /** Rejects with the signal's reason. */
-const wait = (ms: number, signal?: AbortSignal): Promise<void> =>
+export const wait = (ms: number, signal?: AbortSignal): Promise<void> =>
   new Promise((resolve, reject) => {
     const end = () => {
       clearTimeout(timer);

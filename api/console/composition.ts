@@ -1,6 +1,7 @@
 /** The composition report of an audience: stored, being computed, or both. */
 
 import { useRef } from 'preact/hooks';
+import { wait } from '../client/client.ts';
 import type { Composition, Computing } from '../client/types.ts';
 import { change, read, request } from './api-client.ts';
 import { save } from './csv.ts';
@@ -55,8 +56,6 @@ export function useComposition(path: string | null, devices?: number): Query<Com
 
 /** Recomputes even if nothing has changed. */
 export const computeAgain = (path: string): Promise<unknown> => change('POST', path);
-
-const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Waits until an outdated report is recomputed. */
 async function whenComputed(path: string): Promise<Response> {

@@ -1,7 +1,7 @@
 /** The state of each figure of the report: known, computing, hidden, failed or not available yet. */
 
 import { count, percent } from '../client/format.ts';
-import type { Audience } from '../client/types.ts';
+import type { Audience, Composition } from '../client/types.ts';
 import { isOpen } from '../client/words.ts';
 
 /** A number and its state, always shown together. */
@@ -13,13 +13,10 @@ export type FigureState =
   | { kind: 'failed'; why: string }
   | { kind: 'known'; value: string; note?: string | undefined; isOutdated?: boolean };
 
-interface Report {
-  computed_at: string;
-  floor: number;
-  unique_devices: number;
-  matched_devices: number | null;
-  match_rate: number | null;
-}
+type Report = Pick<
+  Composition,
+  'computed_at' | 'floor' | 'unique_devices' | 'matched_devices' | 'match_rate'
+>;
 
 export interface ReportState {
   report: Report | null;
@@ -72,9 +69,7 @@ function matchFigure(
   fromLoads: (matched: number) => string,
 ): FigureState {
   if (audience.unique_devices === 0)
-    return isOpen(audience.status)
-      ? { kind: 'not-yet', why: 'first load in progress' }
-      : { kind: 'not-yet', why: 'no devices' };
+    return { kind: 'not-yet', why: isOpen(audience.status) ? 'first load in progress' : 'no devices' };
   const { report } = state;
   if (!report) return countedByLoads(audience, state, fromLoads);
   const text = value(report);

@@ -29,3 +29,19 @@ export function growthOf(loads: Load[]): GrowthPoint[] {
 /** Devices of the load already in the audience; null until the load has ended. */
 export const repeatedDevices = ({ new_devices, unique_devices }: Load): number | null =>
   new_devices === null ? null : Math.max(0, unique_devices - new_devices);
+
+/** Axes have round steps. */
+const ROUND = [1, 2, 2.5, 5, 10];
+
+/** Zero and up to `count` round steps; the last is at least `max`. */
+export function ticksUpTo(max: number, count = 4): number[] {
+  const rough = Math.max(1, max) / count;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = Math.ceil(ROUND.find((factor) => factor * power >= rough)! * power);
+  const steps = Math.max(1, Math.ceil(max / step));
+  return Array.from({ length: steps + 1 }, (_, i) => i * step);
+}
+
+/** Labels every nth point, so that each label has this much space. */
+export const labelEvery = (points: number, width: number, space: number): number =>
+  Math.max(1, Math.ceil((points * space) / Math.max(1, width)));

@@ -1,5 +1,5 @@
 /** Loads a file as an import or into an audience, after a dry run. */
-import { audiencePath, importPath } from '../client/client.ts';
+import { audiencePath, importPath, wait } from '../client/client.ts';
 import { ApiProblem } from '../client/problem.ts';
 import type { Audience, DryRun, ImportLog } from '../client/types.ts';
 import { isOpen } from '../client/words.ts';
@@ -14,7 +14,6 @@ export type Target =
 export const scopeOf = ({ kind }: Target) => (kind === 'import' ? 'import' : 'audience');
 
 const POLL_MS = 500;
-const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
 /** Dry run of the file. An append is checked like a new audience. */
 export async function checkFile(
@@ -31,7 +30,7 @@ export async function checkFile(
     ...request,
   });
   for (;;) {
-    await pause(POLL_MS);
+    await wait(POLL_MS, signal);
     try {
       const { data } = await read<DryRun>(`${collection}/dry-runs/${queued.dry_run_id}`, signal);
       if (!isOpen(data.status)) return data;

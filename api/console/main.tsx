@@ -9,7 +9,7 @@ import { AudiencesPage } from './pages/audiences.tsx';
 import { ImportDetailPage } from './pages/import-detail.tsx';
 import { ImportsPage } from './pages/imports.tsx';
 import { NewRequestPage } from './pages/new-request.tsx';
-import { NotFoundPage, OtherAccountPage } from './pages/notices.tsx';
+import { NoScopePage, NotFoundPage, OtherAccountPage } from './pages/notices.tsx';
 import { RequestDetailPage } from './pages/request-detail.tsx';
 import { RequestsPage } from './pages/requests.tsx';
 import { SegmentReportPage } from './pages/segment-report.tsx';
@@ -17,7 +17,7 @@ import { SignInPage } from './pages/sign-in.tsx';
 import { UploadPage } from './pages/upload.tsx';
 import { WebhookDetailPage } from './pages/webhook-detail.tsx';
 import { WebhooksPage } from './pages/webhooks.tsx';
-import { address, isPartnerPage, navigate, pageOf, signInPath, startRouter } from './router.ts';
+import { address, navigate, pageOf, signInPath, startRouter } from './router.ts';
 import { loadSession, sessionStore } from './session.ts';
 import { useStore } from './store.ts';
 import { applyTheme } from './theme.ts';
@@ -31,40 +31,36 @@ function SignedIn({ session, at }: { session: Session; at: string }) {
   const [path = '', query] = at.split('?');
   const page = pageOf(path);
   const { shared_segment_id: shared } = session;
-  const isOther = new URLSearchParams(query).get('reason') === 'other';
-  if (shared !== null && !isOther && !(page.name === 'segment' && page.id === shared))
+  const asked = new URLSearchParams(query);
+  const isOther = asked.get('reason') === 'other';
+  const { id, scope } = page;
+  if (shared !== null && !isOther && !(page.name === 'segment' && id === shared))
     return <Redirect to={`/console/segments/${shared}`} />;
-  if (isPartnerPage(page) && session.customer !== null) return <NotFoundPage />;
+  if (page.isPartner && session.customer !== null) return <NotFoundPage />;
+  if (scope && !session.scopes.includes(scope)) return <NoScopePage scope={scope} />;
   switch (page.name) {
     case 'home':
       return <Redirect to="/console/audiences" />;
     case 'audiences':
-      return <AudiencesPage session={session} query={new URLSearchParams(query)} />;
+      return <AudiencesPage session={session} query={asked} />;
     case 'segment':
-      return (
-        <SegmentReportPage
-          key={page.id}
-          session={session}
-          segment={page.id}
-          query={new URLSearchParams(query)}
-        />
-      );
+      return <SegmentReportPage key={id} session={session} segment={id} query={asked} />;
     case 'imports':
-      return <ImportsPage session={session} query={new URLSearchParams(query)} />;
+      return <ImportsPage session={session} query={asked} />;
     case 'import':
-      return <ImportDetailPage key={page.id} session={session} id={page.id} />;
+      return <ImportDetailPage key={id} session={session} id={id} />;
     case 'upload':
-      return <UploadPage session={session} query={new URLSearchParams(query)} />;
+      return <UploadPage session={session} query={asked} />;
     case 'webhooks':
-      return <WebhooksPage session={session} />;
+      return <WebhooksPage />;
     case 'webhook':
-      return <WebhookDetailPage key={page.id} session={session} id={page.id} />;
+      return <WebhookDetailPage key={id} id={id} />;
     case 'requests':
-      return <RequestsPage session={session} query={new URLSearchParams(query)} />;
+      return <RequestsPage query={asked} />;
     case 'request':
-      return <RequestDetailPage key={page.id} session={session} id={page.id} />;
+      return <RequestDetailPage key={id} id={id} />;
     case 'new-request':
-      return <NewRequestPage session={session} />;
+      return <NewRequestPage />;
     case 'sign-in':
       return <OtherAccountPage session={session} />;
     default:

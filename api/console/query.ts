@@ -27,6 +27,8 @@ interface Options<T> {
 }
 
 const RETRY_MS = 2_000;
+export const asProblem = (error: unknown): ApiProblem =>
+  error instanceof ApiProblem ? error : new ApiProblem(-1, 'The page failed', String(error));
 export const isTransient = ({ status }: ApiProblem) => status === 0 || status === 429 || status >= 500;
 
 /** A `key` of null reads nothing; a new key drops the data. */
@@ -65,8 +67,7 @@ export function useQuery<T>(
         wait = latest.current.again?.(data) ?? null;
       } catch (error) {
         if (abort.signal.aborted) return;
-        const problem =
-          error instanceof ApiProblem ? error : new ApiProblem(-1, 'The page failed', String(error));
+        const problem = asProblem(error);
         setState((before) => {
           const data = before.key === key ? before.data : undefined;
           // The banner reports a lost connection; keep the data.

@@ -1,44 +1,46 @@
 /** Client-side routing: the page of an address, and navigation without a reload. */
+import type { KeyScope } from '../../schemas/partner-documents.ts';
 import { createStore } from './store.ts';
 
-export type Page =
-  | {
-      name:
-        | 'home'
-        | 'sign-in'
-        | 'audiences'
-        | 'imports'
-        | 'upload'
-        | 'webhooks'
-        | 'requests'
-        | 'new-request'
-        | 'not-found';
-    }
-  | { name: 'segment' | 'import' | 'webhook' | 'request'; id: number };
-
-const fixed: Record<string, Page> = {
-  '/console/': { name: 'home' },
-  '/console/sign-in': { name: 'sign-in' },
-  '/console/audiences': { name: 'audiences' },
-  '/console/imports': { name: 'imports' },
-  '/console/upload': { name: 'upload' },
-  '/console/webhooks': { name: 'webhooks' },
-  '/console/requests': { name: 'requests' },
-  '/console/new-request': { name: 'new-request' },
-};
-const numbered = /^\/console\/(segment|import|webhook|request)s\/([1-9]\d{0,15})$/;
-
-export function pageOf(path: string): Page {
-  const known = Object.hasOwn(fixed, path) ? fixed[path] : undefined;
-  if (known) return known;
-  const match = numbered.exec(path);
-  if (!match) return { name: 'not-found' };
-  return { name: match[1] as 'segment' | 'import' | 'webhook' | 'request', id: Number(match[2]) };
+interface PageKind {
+  path: string;
+  /** Hidden from customers. */
+  isPartner?: true;
+  /** Needs a key with this scope. */
+  scope?: KeyScope;
 }
 
-/** Hidden from customers. */
-export const isPartnerPage = ({ name }: Page): boolean =>
-  ['imports', 'import', 'upload', 'webhooks', 'webhook', 'requests', 'request', 'new-request'].includes(name);
+const pages = {
+  home: { path: '/console/' },
+  'sign-in': { path: '/console/sign-in' },
+  audiences: { path: '/console/audiences' },
+  segment: { path: '/console/segments/:id' },
+  imports: { path: '/console/imports', isPartner: true },
+  import: { path: '/console/imports/:id', isPartner: true },
+  upload: { path: '/console/upload', isPartner: true },
+  webhooks: { path: '/console/webhooks', isPartner: true, scope: 'webhook' },
+  webhook: { path: '/console/webhooks/:id', isPartner: true, scope: 'webhook' },
+  requests: { path: '/console/requests', isPartner: true, scope: 'privacy' },
+  request: { path: '/console/requests/:id', isPartner: true, scope: 'privacy' },
+  'new-request': { path: '/console/new-request', isPartner: true, scope: 'privacy' },
+  'not-found': { path: '' },
+} satisfies Record<string, PageKind>;
+
+export interface Page extends PageKind {
+  name: keyof typeof pages;
+  /** 0: the page has none. */
+  id: number;
+}
+
+const numbered = /^(\/console\/[a-z]+\/)([1-9]\d{0,15})$/;
+
+export function pageOf(address: string): Page {
+  const [, list, id = '0'] = numbered.exec(address) ?? [];
+  const path = list === undefined ? address : `${list}:id`;
+  const names = Object.keys(pages) as (keyof typeof pages)[];
+  const name = names.find((each) => pages[each].path === path) ?? 'not-found';
+  return { ...pages[name], name, id: Number(id) };
+}
 
 /** Only a page of the console: another address would be an open redirect. */
 export function safeNext(next: string | null): string {

@@ -1,4 +1,4 @@
-/** Search, sort and windowing of table rows. */
+/** Search and sort of table rows. */
 export type SortValue = string | number | null;
 export type Direction = 'ascending' | 'descending';
 
@@ -27,21 +27,4 @@ export const foldCase = (text: string): string => text.normalize('NFKC').toLower
 export function searchRows<T>(rows: readonly T[], texts: readonly string[], search: string): readonly T[] {
   const wanted = foldCase(search.trim());
   return wanted === '' ? rows : rows.filter((_, at) => texts[at]!.includes(wanted));
-}
-
-export interface Window {
-  first: number;
-  /** Exclusive. */
-  end: number;
-}
-
-/** The rows to render, with a margin for quick scrolling. */
-export function windowOf(
-  { top, height, rowHeight }: { top: number; height: number; rowHeight: number },
-  rows: number,
-  overscan = 12,
-): Window {
-  const first = Math.max(0, Math.min(rows, Math.floor(top / rowHeight)) - overscan);
-  const end = Math.min(rows, Math.ceil((Math.max(0, top) + height) / rowHeight) + overscan);
-  return { first: Math.min(first, end), end };
 }

@@ -2,7 +2,7 @@
 import { ApiProblem } from '../client/problem.ts';
 import type { Session } from '../client/types.ts';
 import { session as ofSession, setSessionEnd } from './api-client.ts';
-import { address, isPartnerPage, navigate, pageOf, safeNext, signInPath } from './router.ts';
+import { address, navigate, pageOf, safeNext, signInPath } from './router.ts';
 import { createStore } from './store.ts';
 
 type SessionState =
@@ -66,7 +66,7 @@ export async function signIn(secret: string, next: string | null): Promise<void>
     );
   sessionStore.set({ state: 'signed-in', session });
   const wanted = safeNext(next);
-  const isAllowed = session.customer === null || !isPartnerPage(pageOf(wanted.split('?')[0]!));
+  const isAllowed = session.customer === null || !pageOf(wanted.split('?')[0]!).isPartner;
   navigate(isAllowed ? wanted : '/console/audiences', { replace: true });
 }
 

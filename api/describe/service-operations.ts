@@ -3,8 +3,6 @@ import { createHash, randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
 import { z } from 'zod';
 import type { Publisher } from '../../pipeline/kafka/publish.ts';
 import { createReadiness } from '../../pipeline/runtime/health.ts';
@@ -16,6 +14,7 @@ import { type Operation, read } from '../http/operation.ts';
 import { contentPolicy, setPageHeaders } from '../http/page-headers.ts';
 import { Problem } from '../http/problem.ts';
 import { json } from '../http/responses.ts';
+import { gzipped, once, sendFile } from '../http/static-file.ts';
 import { createAsyncApi } from './asyncapi/document.ts';
 import { topicsPage } from './asyncapi/topics-page.ts';
 import { topicsStyle } from './asyncapi/topics-style.ts';
@@ -37,14 +36,6 @@ const bundle = async () => {
   const entry = createRequire(import.meta.url).resolve('@scalar/fastify-api-reference');
   return readFile(join(dirname(entry), 'js/standalone.js'));
 };
-
-function once<T>(make: () => T): () => T {
-  let made: T | undefined;
-  return () => {
-    made ??= make();
-    return made;
-  };
-}
 
 interface Backends {
   ping(): Promise<boolean>;
@@ -69,7 +60,8 @@ export function serviceOperations(
   const topicsPolicy = contentPolicy({ 'style-src': `'sha256-${styleHash}'`, 'img-src': 'data:' });
   const script = once(async () => {
     const plain = await bundle();
-    return { plain, packed: await promisify(gzip)(plain) };
+    const etag = `W/"${createHash('sha256').update(plain).digest('base64url')}"`;
+    return { type: 'text/javascript', etag, bodies: { identity: plain, gzip: await gzipped(plain) } };
   });
   const readiness = readinessOf({ ping, publisher });
 
@@ -134,13 +126,8 @@ export function serviceOperations(
       ctx.body = docsSetup;
     }),
     open('/docs/reference.js', 'getDocsScript', 'The script of that page', javascript, async (ctx) => {
-      const { plain, packed } = await script();
-      ctx.type = 'text/javascript';
       ctx.set('Cache-Control', 'public, max-age=86400');
-      ctx.vary('Accept-Encoding');
-      const takesGzip = ctx.acceptsEncodings('gzip', 'identity') === 'gzip';
-      if (takesGzip) ctx.set('Content-Encoding', 'gzip');
-      ctx.body = takesGzip ? packed : plain;
+      sendFile(ctx, await script());
     }),
     open(
       '/health/live',

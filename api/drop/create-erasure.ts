@@ -1,4 +1,4 @@
-/** The suppression list and the operator's privacy requests, for a DROP session. */
+/** The suppression list and the operator's privacy requests, for a DROP session. Every method is idempotent. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PrivacyRequest } from '../../pipeline/accept/new-job.ts';
 import { canonicalForms } from '../../pipeline/formats/identifier.ts';
@@ -7,7 +7,6 @@ import { spaces } from '../../schemas/documents.ts';
 import { EVERYONE, JobStatus } from '../../schemas/job-documents.ts';
 import type { AcceptQueue } from '../jobs/accept-queue.ts';
 import type { ApiStores } from '../stores/api-stores.ts';
-import type { Erasure } from './dependencies.ts';
 
 interface Dependencies
   extends Pick<ApiStores, 'sets' | 'counters' | 'jobs' | 'identifierLists' | 'lateMatches' | 'drop'> {
@@ -22,29 +21,35 @@ const SOURCE = 'drop';
 const reasonOf = (batch: number) => `DROP batch ${batch}`;
 const shown = { phase: 1, status: 1, errors: 1 } as const;
 
-export function createErasure(deps: Dependencies): Erasure {
+export type Erasure = ReturnType<typeof createErasure>;
+
+export function createErasure(deps: Dependencies) {
   const { sets, counters, jobs, identifierLists, lateMatches, drop, queue, secret } = deps;
   const nextEdit = () => counters.take('digest edits');
   return {
+    /** Fails unless deletions can be accepted: otherwise the batch must not be opened. */
     requireReady: deps.requireReady,
 
-    async suppress(digests, batch) {
+    /** Adds the digests of a batch to the list. */
+    async suppress(digests: Uint8Array, batch: number): Promise<void> {
       await sets.listDigests(digests, { number: await nextEdit(), key: batch });
     },
 
-    async settle() {
-      // Decided loads may have read the list before it changed.
+    /** Resolves when every load in flight respects the list: decided ones may have read it before it changed. */
+    async settle(): Promise<void> {
       const slots = await counters.slotCount();
       for (const space of new Set((await jobs.decidedLoads()).map(spaces.of)))
         for (let slot = 0; slot < slots; slot++) await sets.fence({ space, slot });
     },
 
-    async restore(digests) {
+    /** Removes digests from the list, if DROP sessions added them. */
+    async restore(digests: Uint8Array): Promise<void> {
       const requests = new Set(await drop.requests());
       await sets.unlistDigests(digests, { number: await nextEdit(), requests });
     },
 
-    async remove(devices, batch) {
+    /** Queues the deletion of up to MAX_DEVICES devices as a job, and returns its request id. */
+    async remove(devices: Uint8Array, batch: number): Promise<number> {
       const request: PrivacyRequest = {
         ...{ kind: 'privacy', privacy: 'delete', partner: EVERYONE, filePath: '', compressed: 'auto' },
         source: SOURCE,
@@ -55,7 +60,8 @@ export function createErasure(deps: Dependencies): Erasure {
       return job._id;
     },
 
-    async requestsOf(batch) {
+    /** All requests of the batch, including those queued by a session that then crashed. */
+    async requestsOf(batch: number): Promise<{ id: number; hasFailed: boolean }[]> {
       const found = await jobs.requestsFor({ source: SOURCE, reason: reasonOf(batch) });
       return found.map(({ _id: id, phase, status }) => ({
         id,
@@ -63,7 +69,8 @@ export function createErasure(deps: Dependencies): Erasure {
       }));
     },
 
-    async waitFor(requests) {
+    /** Resolves when all of them have deleted their devices. */
+    async waitFor(requests: readonly number[]): Promise<void> {
       for (const id of requests)
         for (;;) {
           const request = await jobs.findRequest(undefined, id, shown);
@@ -77,6 +84,7 @@ export function createErasure(deps: Dependencies): Erasure {
         }
     },
 
+    /** Listed devices that came with later loads: the first 16 bytes of each digest. */
     lateMatches: lateMatches.some,
     forgetLateMatches: lateMatches.forget,
   };

@@ -6,6 +6,7 @@ import type { Context } from './context.ts';
 export interface ApiResponse {
   status: number;
   body?: string;
+  /** A path. */
   location?: string;
   retryAfter?: string;
 }
@@ -32,14 +33,19 @@ export type Change = QueueJob | DirectChange<unknown>;
 /** Keeps the type of the intent, which is stored as JSON. */
 export const direct = <Intent>(change: DirectChange<Intent>): Change => change;
 
-export function send(ctx: Context, answer: ApiResponse): void {
-  ctx.status = answer.status;
-  if (answer.location) ctx.set('Location', answer.location);
-  if (answer.retryAfter) ctx.set('Retry-After', answer.retryAfter);
-  if (answer.body === undefined) return;
+export const answer = (status: number, value: unknown, location?: string): ApiResponse => ({
+  status,
+  body: JSON.stringify(value),
+  ...(location === undefined ? {} : { location }),
+});
+
+export function send(ctx: Context, { status, body, location, retryAfter }: ApiResponse): void {
+  ctx.status = status;
+  if (location) ctx.set('Location', ctx.state.addressOf(location));
+  if (retryAfter) ctx.set('Retry-After', retryAfter);
+  if (body === undefined) return;
   ctx.type = 'application/json';
-  ctx.body = answer.body;
+  ctx.body = body;
 }
 
-export const sendJson = (ctx: Context, value: unknown): void =>
-  send(ctx, { status: 200, body: JSON.stringify(value) });
+export const sendJson = (ctx: Context, value: unknown): void => send(ctx, answer(200, value));

@@ -37,21 +37,27 @@ export function limitConnections(server: Server, config: Limits): void {
   server.setTimeout(idleMsOf(config));
   // Behind proxies, all clients share the proxies' addresses.
   if (config.trustedProxies > 0) return;
-  const open = new Map<string, number>();
+  const takePlace = createPlaces(config.limitConnectionsPerAddress);
   server.on('connection', (socket: Socket) => {
-    const network = networkOf(socket.remoteAddress ?? '');
-    const count = open.get(network) ?? 0;
-    if (count >= config.limitConnectionsPerAddress) {
-      socket.destroy();
-      return;
-    }
-    open.set(network, count + 1);
-    socket.once('close', () => {
-      const left = open.get(network)! - 1;
-      if (left > 0) open.set(network, left);
-      else open.delete(network);
-    });
+    const leave = takePlace(networkOf(socket.remoteAddress ?? ''));
+    if (leave) socket.once('close', leave);
+    else socket.destroy();
   });
+}
+
+/** Takes one of so many places of a name. Returns how to give it back, or undefined if none is free. */
+export function createPlaces(max: number): (name: string) => (() => void) | undefined {
+  const taken = new Map<string, number>();
+  return (name) => {
+    const count = taken.get(name) ?? 0;
+    if (count >= max) return undefined;
+    taken.set(name, count + 1);
+    return () => {
+      const left = taken.get(name)! - 1;
+      if (left > 0) taken.set(name, left);
+      else taken.delete(name);
+    };
+  };
 }
 
 /** The network that a client is counted under. An IPv6 client can use any address of its /64, so the /64 is counted. */

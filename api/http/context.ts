@@ -19,6 +19,8 @@ export interface RequestState {
   expiresAt?: number;
   /** Whether the caller still has access; long responses check every few seconds. */
   isStillAllowed(): Promise<boolean>;
+  /** The URL of a path as partners see the API: a proxy may have another host name. */
+  addressOf(path: string): string;
   route?: string;
   /** Its span, if traced. */
   traceparent?: string;
@@ -34,3 +36,8 @@ export interface RequestState {
 export type Context = Koa.ParameterizedContext<RequestState> & { params: Record<string, string> };
 export type Handler = (ctx: Context) => Promise<void> | void;
 export type Middleware = (ctx: Context, next: () => Promise<unknown>) => Promise<unknown> | unknown;
+
+/** How often the request has a header. Of several, Node uses the first; a proxy may have used another. */
+export const countHeader = ({ req: { rawHeaders } }: Context, name: string): number =>
+  rawHeaders.filter((text, i) => i % 2 === 0 && text.length === name.length && text.toLowerCase() === name)
+    .length;

@@ -10,24 +10,22 @@ type Query = { limit: number } & Record<string, string | number | undefined>;
 /** Cuts `found`, which has one entry more than `limit` if there is a next page, and links that page with the same filters. */
 export function cutPage<T>(
   ctx: Context,
-  address: string,
   found: T[],
   { limit, ...filters }: Query,
   cursorOf: (last: T) => number,
 ): T[] {
   const page = found.slice(0, limit);
-  if (found.length > limit) setNextPage(ctx, address, { limit, ...filters, cursor: cursorOf(page.at(-1)!) });
+  if (found.length > limit) setNextPage(ctx, { limit, ...filters, cursor: cursorOf(page.at(-1)!) });
   return page;
 }
 
-export function setNextPage(ctx: Context, address: string, { limit, cursor, ...filters }: Query): void {
+export function setNextPage(ctx: Context, { limit, cursor, ...filters }: Query): void {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries({ limit, cursor, ...filters }))
     if (value !== undefined) query.set(name, String(value));
-  ctx.set('Link', `<${address}?${query}>; rel="next"`);
+  ctx.set('Link', `<${ctx.state.addressOf(ctx.path)}?${query}>; rel="next"`);
 }
 
-/** URLs in Location and Link, as partners see the API: a proxy may have another host name. */
 export function createPublicAddress({ publicUrl }: Pick<Config, 'publicUrl'>) {
   const base = (publicUrl ?? '').replace(/(?<!\/)\/+$/, '');
   return (path: string) => base + path;

@@ -1,10 +1,23 @@
 /** Building blocks of the responses that operations declare. */
 import type { ResponseConfig } from '@asteasolutions/zod-to-openapi';
-import type { z } from 'zod';
+import { z } from 'zod';
 
 export type Responses = Record<number, ResponseConfig>;
 export type Examples = Record<string, { summary: string; value: unknown }>;
 export type Headers = Record<string, { description: string; schema: { type: 'string' } }>;
+
+/** An example of the examples that the fields declare; fields without one are null, and optional ones are left out. */
+export function exampleOf<S extends z.ZodType>(schema: S): z.output<S>;
+export function exampleOf(schema: z.ZodType): unknown {
+  const { example } = schema.meta() ?? {};
+  if (example !== undefined) return example;
+  if (schema instanceof z.ZodArray) return [exampleOf(schema.element as z.ZodType)];
+  if (!(schema instanceof z.ZodObject)) return null;
+  const fields = Object.entries<z.ZodType>(schema.shape);
+  return Object.fromEntries(
+    fields.flatMap(([name, field]) => (field.isOptional() ? [] : [[name, exampleOf(field)]])),
+  );
+}
 
 export const example = (summary: string, value: unknown) => ({ summary, value });
 

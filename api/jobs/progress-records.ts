@@ -4,7 +4,7 @@ import type { Config } from '../../schemas/config.ts';
 import { progress } from '../../schemas/http-progress.ts';
 import { type JobDocument, JobStatus } from '../../schemas/job-documents.ts';
 import { notFound } from '../http/problem.ts';
-import { example, json, tagged } from '../http/responses.ts';
+import { json, tagged } from '../http/responses.ts';
 import { createSharedReads } from '../http/shared-reads.ts';
 
 const shownInProgress = {
@@ -95,47 +95,9 @@ export function createReadProgress({ jobs, order }: { jobs: JobStore; order: Con
   };
 }
 
-const loading = {
-  phase: 'loading',
-  status: 1,
-  jobs_ahead: 0,
-  files: 8,
-  files_done: 5,
-  rows: 2_600_000,
-  bytes: 160_000_000,
-  bytes_done: 104_000_000,
-  rows_per_second: 400_000,
-  created_at: '2026-06-02T08:30:00.000Z',
-  listing_at: '2026-06-02T08:30:00.400Z',
-  started_at: '2026-06-02T08:30:01.000Z',
-  loaded_at: null,
-  ended_at: null,
-  estimated_end_at: '2026-06-02T08:30:11.000Z',
-};
 /** Its OpenAPI description, shared by imports and loads. */
 export const describedProgress = {
   description:
     'Phase, rows and bytes done, jobs ahead in the queue, and an estimated end. Poll at most once per second.',
-  responses: tagged(
-    json(progress, 'The progress', {
-      examples: {
-        loading: example('Loading', loading),
-        waiting: example('Waiting for three earlier jobs', {
-          ...loading,
-          phase: 'waiting',
-          status: 0,
-          jobs_ahead: 3,
-          files: null,
-          files_done: 0,
-          rows: 0,
-          bytes: null,
-          bytes_done: 0,
-          rows_per_second: null,
-          listing_at: null,
-          started_at: null,
-          estimated_end_at: null,
-        }),
-      },
-    }),
-  ),
+  responses: tagged(json(progress, 'The progress')),
 };

@@ -1,4 +1,5 @@
 /** Rejected rows of jobs: the rows stored per file, and how many were not stored. */
+import { inGroupsAsync, within } from '../../pipeline/runtime/in-groups.ts';
 import type { ListedJob } from '../../pipeline/stores/jobs/jobs.ts';
 import type { FileDocument, JobDocument } from '../../schemas/job-documents.ts';
 import type { RejectsDocument } from '../../schemas/stage-documents.ts';
@@ -8,17 +9,6 @@ import { listingOf } from './file-records.ts';
 
 const PAGE = 50;
 
-async function* inPages<T>(items: AsyncIterable<T>): AsyncGenerator<T[]> {
-  let page: T[] = [];
-  for await (const item of items) {
-    page.push(item);
-    if (page.length < PAGE) continue;
-    yield page;
-    page = [];
-  }
-  if (page.length > 0) yield page;
-}
-
 type Row = RejectsDocument['rows'][number];
 type Rejecting = Pick<FileDocument, 'path' | 'rejected'>;
 
@@ -26,8 +16,8 @@ const rejectedOf = ({ rejected = {} }: Pick<JobDocument, 'rejected'>) =>
   Object.values(rejected).reduce((sum, count) => sum + count, 0);
 
 /** A job that is done may still have rejected rows. */
-export function linkRejects(ctx: Context, job: Pick<JobDocument, 'rejected'>, address: string): void {
-  if (rejectedOf(job) > 0) ctx.set('Link', `<${address}>; rel="rejects"`);
+export function linkRejects(ctx: Context, job: Pick<JobDocument, 'rejected'>, path: string): void {
+  if (rejectedOf(job) > 0) ctx.set('Link', `<${ctx.state.addressOf(path)}>; rel="rejects"`);
 }
 
 const toRecord = ({ path }: Rejecting, { line, code, raw, isCut }: Row) => ({
@@ -56,7 +46,7 @@ export async function* rejectedRows(
     yield { ...toRecord(last.file, last.row), ...(omitted > 0 ? { omitted } : {}) };
     last = undefined;
   };
-  for await (const page of inPages(rejects.ofJob(job._id))) {
+  for await (const page of inGroupsAsync(rejects.ofJob(job._id), within({ count: PAGE }))) {
     const rejecting = await files.rejectedIn(
       listing,
       page.map((batch) => batch.file),

@@ -4,7 +4,6 @@ import { draftPartner, ProvisioningError } from '../../pipeline/stores/partners.
 import type { ConfigOf } from '../../schemas/config.ts';
 import type { ApiStores } from '../stores/api-stores.ts';
 import { createAwsIssuer } from './aws-issuer.ts';
-import { createPolicyLock } from './policy-lock.ts';
 import type { StorageIssuer } from './storage-issuer.ts';
 import { createManualIssuer } from './storage-issuer.ts';
 import { createVersitygwIssuer } from './versitygw-issuer.ts';
@@ -15,7 +14,7 @@ const isAws = (endpoint: string) => endpoint === '' || /\.amazonaws\.com(\.cn)?(
 
 export function createStorageIssuer(config: ConfigOf<'admin'>, counters: CounterStore): StorageIssuer {
   if (config.s3Issuer === 'manual') return createManualIssuer(config);
-  if (config.s3Issuer === 'versitygw') return createVersitygwIssuer(config, createPolicyLock(counters));
+  if (config.s3Issuer === 'versitygw') return createVersitygwIssuer(config, counters);
   if (isAws(config.s3Endpoint)) return createAwsIssuer(config);
   throw new ProvisioningError(
     'not_configured',

@@ -1,5 +1,6 @@
 /** versitygw: users created through its admin API, confined by the bucket policy. */
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   DeleteBucketPolicyCommand,
   GetBucketPolicyCommand,
@@ -9,10 +10,10 @@ import { Sha256 } from '@smithy/core/checksum';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { type StorageCredentials, serviceCredentials } from '../../pipeline/sources/credentials.ts';
 import { connectStorage } from '../../pipeline/sources/storage-client.ts';
+import { createLease, type Leases } from '../../pipeline/stores/lease.ts';
 import { ProvisioningError } from '../../pipeline/stores/partners.ts';
 import type { ConfigOf } from '../../schemas/config.ts';
 import { emptyPolicy, type Policy, partnerStatements, withStatements } from './policies.ts';
-import type { Exclusive } from './policy-lock.ts';
 import type { StorageIssuer, StoragePartner } from './storage-issuer.ts';
 
 interface AdminOptions {
@@ -61,9 +62,30 @@ export function createVersitygwAdmin({ endpoint, region, credentials }: AdminOpt
   };
 }
 
+/** The bucket policy is one document for all partners, so changing it takes a lock. It is a lease: a dead process loses it. */
+type Exclusive = <T>(work: () => Promise<T>) => Promise<T>;
+
+const LEASE_MS = 30_000;
+const PATIENCE_MS = 60_000;
+const LOCK = 'lock:storage-policy';
+
+function createPolicyLock(counters: Leases): Exclusive {
+  return async (work) => {
+    const lease = createLease(counters, LOCK, LEASE_MS);
+    const giveUp = performance.now() + PATIENCE_MS;
+    while (!(await lease.take())) {
+      if (performance.now() > giveUp)
+        throw new Error('timed out waiting for the lock of the bucket policy, which another process holds');
+      await sleep(50 + Math.random() * 100);
+    }
+    return lease.hold(work);
+  };
+}
+
 const IDLE_MS = 10_000;
 
-export function createVersitygwIssuer(config: ConfigOf<'admin'>, exclusive: Exclusive): StorageIssuer {
+export function createVersitygwIssuer(config: ConfigOf<'admin'>, counters: Leases): StorageIssuer {
+  const exclusive = createPolicyLock(counters);
   const credentials = serviceCredentials(config);
   if (!credentials || config.s3Endpoint === '')
     throw new ProvisioningError(

@@ -6,7 +6,6 @@ import type { Operation } from '../http/operation.ts';
 import { accountOperations } from './account/account-operations.ts';
 import { attributeOperations } from './attributes/attribute-operations.ts';
 import { audienceOperations } from './audiences/audience-operations.ts';
-import { fileOperations } from './audiences/file-operations.ts';
 import { loadOperations } from './audiences/load-operations.ts';
 import { cliOperations } from './cli/cli-operations.ts';
 import { compositionOperations } from './composition/composition-operations.ts';
@@ -27,7 +26,6 @@ export function createOperations(deps: Dependencies): Operation[] {
     ...audienceOperations(deps, dryRuns.queue),
     dryRuns.ofAudience,
     ...loadOperations(deps),
-    ...fileOperations(deps),
     ...compositionOperations(deps),
     shareOperation(deps),
     events.ofAudiences,

@@ -1,7 +1,7 @@
 /** Accepting jobs without loss: numbers without gaps, each job once, also when Kafka or MongoDB fails halfway. */
 import { randomUUID } from 'node:crypto';
-import type { Db } from 'mongodb';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Binary, type Db } from 'mongodb';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { createAcceptQueue } from '../../api/jobs/accept-queue.ts';
 import { deletionOf, type ImportRequest } from '../../pipeline/accept/new-job.ts';
 import type { OutgoingMessage } from '../../pipeline/kafka/publish.ts';
@@ -10,28 +10,21 @@ import { createAttributeStore } from '../../pipeline/stores/attributes.ts';
 import { createCounterStore } from '../../pipeline/stores/counters.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { createJobStore } from '../../pipeline/stores/jobs/jobs.ts';
-import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
+import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { collections } from '../../schemas/documents.ts';
 import type { JobDocument } from '../../schemas/job-documents.ts';
+import { openDatabase } from '../sets/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { uniqueEnvironment } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const log = createLogger({ logLevel: 'silent' }, 'test');
-let mongo: Mongo;
+const database = openDatabase();
 let db: Db;
-beforeAll(async () => {
-  mongo = await connectMongo(parseConfig(uniqueEnvironment()));
-  db = mongo.db;
-});
 beforeEach(async () => {
+  db = database.db;
   await db.dropDatabase();
   await ensureIndexes(db);
-});
-afterAll(async () => {
-  await db.dropDatabase();
-  await mongo.close();
 });
 
 const jobs = () => db.collection<JobDocument>(collections.jobs);
@@ -48,6 +41,10 @@ const request = (changes: Partial<ImportRequest> = {}): ImportRequest => ({
   compressed: null,
   ...changes,
 });
+
+const brokerGone = async () => {
+  throw new Error('broker gone');
+};
 
 /** Gates the publisher, so that publishing can be blocked at a chosen moment. Other tests cover the real path to Kafka. */
 function door() {
@@ -138,10 +135,8 @@ describe('acceptance', () => {
 
   it('two processes at once: no gap, no number twice, every job published once', async () => {
     const doors = [door(), door()];
-    const clients = await Promise.all(doors.map(() => connectMongo(parseConfig(uniqueEnvironment()))));
-    const queues = doors.map((kafka, i) =>
-      queueBehind(kafka, 60_000, clients[i]!.client.db(db.databaseName)),
-    );
+    const clients = await Promise.all(doors.map(() => connectMongo(parseConfig(database.env))));
+    const queues = doors.map((kafka, i) => queueBehind(kafka, 60_000, clients[i]!.db));
     const accepted = await Promise.all(
       Array.from({ length: 400 }, async (_, i) => {
         await new Promise((resolve) => setTimeout(resolve, i % 20));
@@ -206,9 +201,7 @@ describe('Kafka away', () => {
   it('found out by a failing publish: the jobs are withdrawn', async () => {
     const kafka = door();
     const queue = queueBehind(kafka);
-    kafka.state.before = async () => {
-      throw new Error('broker gone');
-    };
+    kafka.state.before = brokerGone;
     const results = await Promise.allSettled([queue.accept(request()), queue.accept(request())]);
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     await untilPhases('withdrawn', 'withdrawn');
@@ -298,10 +291,7 @@ describe('Kafka away', () => {
 
   it('withdrawn jobs keep no credentials', async () => {
     const kafka = door();
-    kafka.state.before = async () => {
-      throw new Error('broker gone');
-    };
-    const { Binary } = await import('mongodb');
+    kafka.state.before = brokerGone;
     await queueBehind(kafka)
       .accept(request({ credentials: () => new Binary(Buffer.from('decided')) }))
       .catch(() => {});

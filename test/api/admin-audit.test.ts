@@ -1,39 +1,30 @@
 /** The audit log: every admin action has an entry, and no entry contains a secret. */
 import { hostname, userInfo } from 'node:os';
 import { Command } from 'commander';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type ApiStores, createApiStores } from '../../api/stores/api-stores.ts';
 import { recordAction } from '../../deploy/cli/admin/record-action.ts';
 import { registerCommands } from '../../deploy/cli/commands.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
-import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
 import { draftPartner } from '../../pipeline/stores/partners.ts';
-import { type Config, parseConfig } from '../../schemas/config.ts';
+import { parseConfig } from '../../schemas/config.ts';
 import { collections } from '../../schemas/documents.ts';
+import { openDatabase } from '../sets/database.ts';
 import { runAdmin } from '../support/run-admin.ts';
-import { uniqueEnvironment } from '../support/stack.ts';
 
-let env: Record<string, string>;
-let config: Config;
-let mongo: Mongo;
+const database = openDatabase();
 let stores: ApiStores;
 let partner: string;
 beforeAll(async () => {
-  env = uniqueEnvironment();
-  config = parseConfig(env);
-  mongo = await connectMongo(config);
-  await ensureIndexes(mongo.db);
-  stores = createApiStores(mongo.db);
+  await ensureIndexes(database.db);
+  stores = createApiStores(database.db);
   const drafted = draftPartner('Audited');
   partner = drafted._id;
   await stores.partners.insert(drafted);
 });
-afterAll(async () => {
-  await mongo.db.dropDatabase();
-  await mongo.close();
-});
 
-const run = (args: string[], more: Record<string, string> = {}) => runAdmin(args, { ...env, ...more });
+const run = (args: string[], more: Record<string, string> = {}) =>
+  runAdmin(args, { ...database.env, ...more });
 // biome-ignore lint/suspicious/noExplicitAny: what the command printed
 const audit = async (...args: string[]): Promise<any[]> => {
   const { stdout, stderr } = await run(['audit', ...args, '--json']);
@@ -94,14 +85,14 @@ describe('the audit log', () => {
   });
 
   it('names the partner that only the action finds out, and never a whole key', async () => {
-    const { id, key } = await stores.apiKeys.create(config.secret, partner);
+    const { id, key } = await stores.apiKeys.create(parseConfig(database.env).secret, partner);
     expect((await run(['key', 'revoke', '--yes', '--key', key])).code).toBe(0);
     expect(await newest()).toMatchObject({
       action: 'key revoke',
       partner_id: partner,
       details: { key: `hr_${id}` },
     });
-    const stored = JSON.stringify(await mongo.db.collection(collections.audit).find().toArray());
+    const stored = JSON.stringify(await database.db.collection(collections.audit).find().toArray());
     expect(stored).not.toContain(key.slice(12));
   });
 
@@ -128,11 +119,9 @@ describe('the audit log', () => {
 
 describe('an admin action', () => {
   it('is recorded, whichever it is, unless it only reads', async () => {
-    const recorded: string[] = [];
     const program = new Command('headrace');
     await registerCommands(program, 'admin');
-    const leaves = leavesOf(program.commands[0]!);
-    for (const leaf of leaves.filter((each) => !reading.includes(each))) recorded.push(leaf);
+    const recorded = leavesOf(program.commands[0]!).filter((leaf) => !reading.includes(leaf));
     // Each command fails at its first query, but still leaves an entry.
     const anything: Record<string, string[]> = {
       'partner create': ['--name', 'x'],
@@ -186,13 +175,13 @@ describe('an admin action', () => {
       return {};
     });
     expect(await newest()).toMatchObject({ action: 'test', outcome: 'done' });
-    await mongo.db.command({ collMod: collections.audit, validator: { nothing: 'passes' } });
+    await database.db.command({ collMod: collections.audit, validator: { nothing: 'passes' } });
     try {
       const before = await stores.apiKeys.list(partner);
       expect((await run(['key', 'create', '--partner', partner])).code).not.toBe(0);
       expect(await stores.apiKeys.list(partner)).toEqual(before);
     } finally {
-      await mongo.db.command({ collMod: collections.audit, validator: {} });
+      await database.db.command({ collMod: collections.audit, validator: {} });
     }
   });
 });

@@ -1,33 +1,19 @@
 /** `headrace admin device show`: everything that contains a device, by name. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createApiStores } from '../../api/stores/api-stores.ts';
-import { connectMongo } from '../../pipeline/stores/mongo.ts';
-import { parseConfig } from '../../schemas/config.ts';
 import { spaces } from '../../schemas/documents.ts';
 import { formatIdentifier, slotOf } from '../formats/identifiers.ts';
-import { emptyDatabase } from '../sets/database.ts';
+import { openDatabase } from '../sets/database.ts';
 import { keyed, numberedDevices, onePart } from '../sets/devices.ts';
 import { runAdmin } from '../support/run-admin.ts';
 import { slotTarget } from '../support/slot-target.ts';
-import { uniqueEnvironment } from '../support/stack.ts';
 
 const AUDIENCE = 7;
-let env: Record<string, string>;
-let mongo: Awaited<ReturnType<typeof connectMongo>>;
-const run = (...args: string[]) => runAdmin(['device', 'show', ...args], env);
-
-beforeAll(async () => {
-  env = uniqueEnvironment();
-  mongo = await connectMongo(parseConfig(env));
-  await emptyDatabase(mongo.db);
-});
-afterAll(async () => {
-  await mongo?.db.dropDatabase();
-  await mongo?.close();
-});
+const database = openDatabase();
+const run = (...args: string[]) => runAdmin(['device', 'show', ...args], database.env);
 
 it('shows attributes and audiences with events, and nothing of a cleared generation', async () => {
-  const { sets, audiences, eventValues } = createApiStores(mongo.db);
+  const { sets, audiences, eventValues } = createApiStores(database.db);
   const load = { kind: 'audience', partner: 'p-1', customer: null, createdAt: new Date() } as const;
   await audiences.ensure({ ...load, _id: AUDIENCE, audience: AUDIENCE, audienceName: 'Winter' });
   await eventValues.assign(AUDIENCE, 1, ['visit']);

@@ -1,20 +1,18 @@
 /** `headrace admin job …`: what an operator sees of jobs in every phase, and which can still be cancelled. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createApiStores } from '../../api/stores/api-stores.ts';
 import { createJobInspection } from '../../deploy/cli/admin/inspect-jobs.ts';
 import { type JobRequest, numbered } from '../../pipeline/accept/new-job.ts';
-import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
-import { parseConfig } from '../../schemas/config.ts';
 import { collections } from '../../schemas/documents.ts';
 import type { JobDocument } from '../../schemas/job-documents.ts';
-import { uniqueEnvironment } from '../support/stack.ts';
+import { openDatabase } from '../sets/database.ts';
 import { adminCommands } from './admin-commands.ts';
 
 const PARTNER = 'p-aaaaaaaaaaaa';
-let env: Record<string, string>;
-let mongo: Mongo;
+const database = openDatabase();
 let inspection: ReturnType<typeof createJobInspection>;
-const { run, json, refused } = adminCommands(() => env, 'job');
+const jobs = () => database.db.collection<JobDocument>(collections.jobs);
+const { run, json, refused } = adminCommands(() => database.env, 'job');
 
 function job(id: number, more: Partial<JobDocument>, audience?: number): JobDocument {
   const common = { partner: PARTNER, filePath: `${id}/` };
@@ -27,12 +25,9 @@ function job(id: number, more: Partial<JobDocument>, audience?: number): JobDocu
 
 /** As the stages leave them: 1 has ended, 2 waits for a slot, 3 for a file, 4 for its listing, 5 for job 4. */
 beforeAll(async () => {
-  env = { ...uniqueEnvironment(), AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' };
-  const settings = Object.entries(env).filter(([name]) => name.startsWith('HEADRACE_'));
-  mongo = await connectMongo(parseConfig(Object.fromEntries(settings)));
-  inspection = createJobInspection(createApiStores(mongo.db), { order: 'partner', jobWindow: 64 });
+  inspection = createJobInspection(createApiStores(database.db), { order: 'partner', jobWindow: 64 });
   const insert = (name: string, documents: object[]) =>
-    mongo.db.collection(name).insertMany(documents as never);
+    database.db.collection(name).insertMany(documents as never);
   await insert(collections.jobs, [
     job(1, { phase: 'ended', status: 3, errors: [{ code: 'no_files', message: 'None.' }] }),
     job(2, { phase: 'decided', status: 1, listing: '2-a', fileCount: 1 }),
@@ -68,11 +63,6 @@ beforeAll(async () => {
     acked.map((slot) => ({ _id: 2 * 16 + slot, job: 2, slot })),
   );
 });
-afterAll(async () => {
-  await mongo?.db.dropDatabase();
-  await mongo?.close();
-});
-
 describe('list', () => {
   it('shows what has not ended, oldest first; everything, newest first; one partner’s', async () => {
     const ids = (jobs: { job: number }[]) => jobs.map((one) => one.job);
@@ -86,10 +76,9 @@ describe('list', () => {
 });
 
 it('how many jobs are ahead: of the same partner, or of all with one order for the service', async () => {
-  const jobs = mongo.db.collection<JobDocument>(collections.jobs);
-  await jobs.insertMany([7, 8].map((id) => job(id, { partner: 'p-cccccccccccc' })));
+  await jobs().insertMany([7, 8].map((id) => job(id, { partner: 'p-cccccccccccc' })));
   const ahead = async (order: 'partner' | 'service', options: { partner?: string; all?: boolean } = {}) => {
-    const { list } = createJobInspection(createApiStores(mongo.db), { order, jobWindow: 64 });
+    const { list } = createJobInspection(createApiStores(database.db), { order, jobWindow: 64 });
     const listed = await list({ all: false, limit: 10, ...options });
     return listed.map((one) => [one.job._id, one.lane, one.jobsAhead]);
   };
@@ -114,7 +103,7 @@ it('how many jobs are ahead: of the same partner, or of all with one order for t
     { lane: two, jobs_ahead: 1 },
   ]);
   expect((await run('show', '8')).stdout).toMatch(/^lane +p-cccccccccccc +1 job ahead$/m);
-  await jobs.deleteMany({ _id: { $in: [7, 8] } });
+  await jobs().deleteMany({ _id: { $in: [7, 8] } });
 });
 
 describe('show', () => {
@@ -154,7 +143,7 @@ describe('cancel', () => {
   it('asks for the end of a job that is not decided; of another it is refused', async () => {
     expect(await json('cancel', '--yes', '4')).toMatchObject({ job: 4, cancel_requested: true });
     expect((await inspection.show(4)).waitsFor).toBe('its cancellation by dispatch');
-    expect(await mongo.db.collection<JobDocument>(collections.jobs).findOne({ _id: 4 })).toMatchObject({
+    expect(await jobs().findOne({ _id: 4 })).toMatchObject({
       cancelRequested: true,
     });
     expect(await refused('cancel', '--yes', '2')).toContain(
@@ -166,13 +155,8 @@ describe('cancel', () => {
 });
 
 describe('a stopped job', () => {
-  const stop = (id: number) =>
-    mongo.db.collection<JobDocument>(collections.jobs).updateOne(
-      { _id: id },
-      {
-        $set: { stoppedAt: new Date(), internalReason: 'sink: RangeError: out of bounds' },
-      },
-    );
+  const stopped = { internalReason: 'sink: RangeError: out of bounds' };
+  const stop = (id: number) => jobs().updateOne({ _id: id }, { $set: { stoppedAt: new Date(), ...stopped } });
 
   it('is listed, with what waits behind it; it can be retried and dropped, and nothing else can', async () => {
     await stop(2);
@@ -185,10 +169,9 @@ describe('a stopped job', () => {
     });
     // All later jobs of its partner wait for it, and no other jobs.
     for (const id of [3, 5]) expect((await inspection.show(id)).waitsFor).toBe('job 2, which is stopped');
-    const jobs = mongo.db.collection<JobDocument>(collections.jobs);
-    await jobs.insertOne(job(7, { partner: 'p-bbbbbbbbbbbb' }));
+    await jobs().insertOne(job(7, { partner: 'p-bbbbbbbbbbbb' }));
     expect((await inspection.show(7)).waitsFor).toBe('the storage to list its files');
-    const inService = createJobInspection(createApiStores(mongo.db), { order: 'service', jobWindow: 64 });
+    const inService = createJobInspection(createApiStores(database.db), { order: 'service', jobWindow: 64 });
     expect((await inService.show(7)).waitsFor).toBe('job 2, which is stopped');
     expect(await refused('cancel', '--yes', '2')).toContain('to end it: headrace admin job drop 2');
     expect(await refused('drop', '--yes', '3')).toBe('headrace: job 3 is not stopped\n');

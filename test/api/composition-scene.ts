@@ -8,7 +8,7 @@ import { createAttributeDeviceStore } from '../../pipeline/stores/attribute-devi
 import { createAttributeStore } from '../../pipeline/stores/attributes.ts';
 import { createEventValueStore } from '../../pipeline/stores/event-values.ts';
 import type { CompositionDocument } from '../../schemas/composition-documents.ts';
-import { type AudienceDocument, collections, spaces } from '../../schemas/documents.ts';
+import { collections, spaces } from '../../schemas/documents.ts';
 import { composition } from '../../schemas/http-composition.ts';
 import type { FileDocument } from '../../schemas/job-documents.ts';
 import { DEFAULT_SLOTS } from '../../schemas/topics.ts';
@@ -92,7 +92,7 @@ export function createScene(api: Api, layout = tiny) {
   const sets = createDeviceSets(api.db, { layout });
   const eventValues = createEventValueStore(api.db);
   const attributeDevices = createAttributeDeviceStore(api.db);
-  const audiences = api.db.collection<AudienceDocument>(collections.audiences);
+  const audiences = api.audiences;
 
   /** Returns the new pairs by key. */
   async function add(space: string, job: Job, groups: Group[]): Promise<Map<number, number>> {
@@ -115,7 +115,7 @@ export function createScene(api: Api, layout = tiny) {
   }
 
   async function importInto(partner: TestPartner, groups: Group[]): Promise<void> {
-    const job = await queueImport(partner);
+    const job = await partner.queueImport();
     const ofPartner = { job, partner: partner.id };
     const added = await add(spaces.marketplace, ofPartner, groups);
     await attributeDevices.record([{ ...ofPartner, added }]);
@@ -123,11 +123,6 @@ export function createScene(api: Api, layout = tiny) {
   }
 
   const end = (job: number) => endJobs(api.db, [job]);
-
-  async function queueImport(partner: TestPartner): Promise<number> {
-    const reply = await partner.call('POST', IMPORT, { body: { file_path: 'a.csv', key_type: 0 } });
-    return reply.json.import_log_id;
-  }
 
   async function load(audience: number, job: number, { rows, path = `${job}.csv` }: Load): Promise<void> {
     const { generation } = (await audiences.findOne({ _id: audience }))!;
@@ -166,7 +161,6 @@ export function createScene(api: Api, layout = tiny) {
     eventValues,
     end,
     withhold,
-    queueImport,
     importInto,
 
     async attribute(partner: TestPartner, some: string[], name = 'attribute'): Promise<number> {

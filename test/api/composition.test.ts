@@ -166,7 +166,7 @@ describe('a report', () => {
   it('that was overtaken by a merge is shown for a while, and says so', async () => {
     const attribute = await scene.attribute(partner, devices(4_000, 4_010));
     const audience = await scene.audience(partner, { rows: { a: devices(4_000, 4_050) } });
-    const job = await scene.queueImport(partner);
+    const job = await partner.queueImport();
     await api.jobs.updateOne({ _id: job }, { $set: { phase: 'decided', status: 1 } });
     const computedAgo = (ms: number) =>
       stored().updateOne({ _id: audience }, [

@@ -1,11 +1,10 @@
 /** A client's connections: how many it may open, and that it must read its responses. */
-import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import { collections } from '../../schemas/documents.ts';
 import type { FileDocument } from '../../schemas/job-documents.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { openRaw, type RawConnection, rawRequest } from './raw-socket.ts';
-import { fileDocument, IMPORT, listFiles, startApiProcess } from './support.ts';
+import { fileDocument, IMPORT, listFiles, logLines, startApiProcess } from './support.ts';
 import { useApi, usePartner } from './use-api.ts';
 
 const TOTAL = 24;
@@ -72,9 +71,7 @@ it('one address has so many connections and no more; another is not held; all to
 });
 
 it('a client that reads nothing of its answer is cut off', async () => {
-  const id = (
-    await partner.call('POST', IMPORT, { body: { file_path: 'day/', key_type: 0, compressed: false } })
-  ).json.import_log_id;
+  const id = await partner.queueImport();
   const job = await listFiles(api, id, []);
   // More than a connection's buffers hold.
   const name = 'a'.repeat(900);
@@ -85,13 +82,7 @@ it('a client that reads nothing of its answer is cut off', async () => {
   const connection = await openRaw(api.service.apiUrl);
   connection.socket.pause();
   connection.send(rawRequest('GET', `${IMPORT}/${id}/files`, partner.key, ['X-Request-Id: does-not-read']));
-  const line = await waitFor(
-    async () =>
-      (await readFile(api.service.log('api'), 'utf8'))
-        .split('\n')
-        .find((each) => each.includes('does-not-read') && each.includes('"request"')),
-    { what: 'the end of the answer' },
-  );
+  const [line] = (await logLines(api.service, 'does-not-read')) as [string];
   expect(JSON.parse(line)).toMatchObject({ status: 200, cut_off: true });
   connection.socket.destroy();
 });

@@ -4,7 +4,7 @@ import { createApiKeyStore } from '../../api/stores/api-keys.ts';
 import { collections } from '../../schemas/documents.ts';
 import { type KeyScope, keyScopes } from '../../schemas/partner-documents.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { createAudience, fromConsole, SESSION, signedIn, tokenOf, type Visitor } from './console-support.ts';
+import { fromConsole, SESSION, signedIn, tokenOf, type Visitor } from './console-support.ts';
 import { openRaw } from './raw-socket.ts';
 import { AUDIENCE, IMPORT, startApi } from './support.ts';
 import { useApi, usePartner } from './use-api.ts';
@@ -41,7 +41,7 @@ describe('a session changes', () => {
 
   it('what its API key may change', async () => {
     await api.attribute(partner, 'colour');
-    const id = await createAudience(api, partner);
+    const id = await partner.createAudience();
     for (const [scope, method, path, body, status] of changes) {
       const visitor = await sessionWith(['read', scope]);
       expect((await visitor.call('GET', SESSION)).json.scopes).toEqual(['read', scope]);
@@ -64,7 +64,7 @@ describe('a session changes', () => {
   });
 
   it('nothing without the scope, nothing of a customer, nothing that another site asks for', async () => {
-    const id = await createAudience(api, partner, 'acme');
+    const id = await partner.createAudience({ customer: 'acme' });
     const customer = await signedIn(api, { user_token: await tokenOf(api, partner, 'acme') });
     expect((await customer.call('GET', SESSION)).json.scopes).toEqual(['read']);
     const mighty = await sessionWith();

@@ -15,7 +15,7 @@ it('reads the page and its assets, each with its compressed forms', async () => 
   expect(page.bodies.identity.toString()).toBe('index.html');
   expect([...assets.keys()]).toEqual(['main-ABC.js']);
   const { type, etag, bodies } = assets.get('main-ABC.js')!;
-  expect([type, bodies.br.toString(), bodies.gzip.toString()]).toEqual([
+  expect([type, bodies.br!.toString(), bodies.gzip.toString()]).toEqual([
     '.js',
     'assets/main-ABC.js.br',
     'assets/main-ABC.js.gz',

@@ -1,9 +1,9 @@
 /** What the API serves for the console: pages, assets, and the deep link. */
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { waitFor } from '../support/wait-for.ts';
+import { segmentOf } from '../../pipeline/stores/audiences.ts';
 import { fromConsole, SESSION, signedIn, tokenOf, tokenOfOther, visit } from './console-support.ts';
-import { AUDIENCE } from './support.ts';
+import { AUDIENCE, logLines } from './support.ts';
 import { useApi, usePartner } from './use-api.ts';
 
 const api = useApi();
@@ -142,20 +142,11 @@ describe('assets', () => {
 });
 
 describe('the deep link', () => {
-  const segment = async (customer: string) => {
-    const headers = { 'x-user-token': await tokenOf(api, partner, customer) };
-    const body = { name: 'n', file_path: 'a' };
-    return (await partner.call('POST', AUDIENCE, { body, headers })).json as {
-      audience_id: number;
-      default_warehouse_segment_id: number;
-    };
-  };
-
   it('signs in, and its address loses the token at once', async () => {
-    const created = await segment('acme');
+    const audience = await partner.createAudience({ customer: 'acme' });
     const token = await tokenOf(api, partner, 'acme');
     const visitor = visit(api);
-    const path = `/console/segments/${created.default_warehouse_segment_id}`;
+    const path = `/console/segments/${segmentOf(audience)}`;
     const reply = await visitor.call('GET', `${path}?a=1&token=${token}&b=2`);
     expect([reply.status, reply.headers.get('location')]).toEqual([303, `${path}?a=1&b=2`]);
     expect(reply.headers.get('referrer-policy')).toBe('no-referrer');
@@ -165,7 +156,7 @@ describe('the deep link', () => {
       partner_id: partner.id,
       customer: 'acme',
     });
-    expect((await visitor.call('GET', `${AUDIENCE}/${created.audience_id}`)).status).toBe(200);
+    expect((await visitor.call('GET', `${AUDIENCE}/${audience}`)).status).toBe(200);
   });
 
   const refused: [string, string, () => Promise<string>][] = [
@@ -260,13 +251,8 @@ describe('the deep link', () => {
   it('leaves no token in the log', async () => {
     const token = await tokenOf(api, partner, 'acme');
     await get(`/console/segments/7?token=${token}`, { 'x-request-id': 'deep-link' });
-    const log = await waitFor(
-      async () => {
-        const text = await readFile(api.service.log('api'), 'utf8');
-        return text.includes('deep-link') ? text : null;
-      },
-      { what: 'the request in the log' },
-    );
+    await logLines(api.service, 'deep-link');
+    const log = await readFile(api.service.log('api'), 'utf8');
     expect(log).not.toContain(token);
   });
 

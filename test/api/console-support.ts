@@ -1,6 +1,6 @@
 /** The console's requests without a browser: keeps cookies, does not follow redirects. */
 import { signUserToken } from '../../api/auth/user-tokens.ts';
-import { type Api, AUDIENCE, type CallOptions, type Reply, type TestPartner } from './support.ts';
+import type { Api, CallOptions, Reply, TestPartner } from './support.ts';
 
 export const SESSION = '/console/session';
 export const fromConsole = { 'x-headrace-console': '1' };
@@ -60,12 +60,4 @@ export async function signedIn(
   const { status, text } = await visitor.call('POST', SESSION, { body, headers: fromConsole });
   if (status !== 204) throw new Error(`not signed in: ${status} ${text}`);
   return visitor;
-}
-
-/** Creates an audience of the partner, or of its customer. */
-export async function createAudience(api: Api, partner: TestPartner, customer?: string): Promise<number> {
-  const headers: Record<string, string> =
-    customer === undefined ? {} : { 'x-user-token': await tokenOf(api, partner, customer) };
-  const body = { name: 'n', file_path: 'a' };
-  return (await partner.call('POST', AUDIENCE, { body, headers })).json.audience_id;
 }

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { REGISTRY_TYPE } from '../../api/http/registry-problem.ts';
 import { problems } from '../../schemas/problems.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { AUDIENCE, IMPORT } from './support.ts';
+import { AUDIENCE, IMPORT, logLines } from './support.ts';
 import { useApi, usePartner } from './use-api.ts';
 
 const api = useApi();
@@ -151,15 +151,8 @@ describe('observability', () => {
     await partner.call('POST', IMPORT, { raw: `${JSON.stringify(body)}}`, headers });
     await partner.call('POST', IMPORT, { body: { ...body, extra: 1 }, headers });
     await partner.call('GET', AUDIENCE, { headers: { ...headers, 'x-user-token': 'tok.en.value' } });
-    // A log line is written after the response.
-    const { log, lines } = await waitFor(
-      async () => {
-        const log = await readFile(api.service.log('api'), 'utf8');
-        const lines = log.split('\n').filter((line) => line.includes('look-here'));
-        return lines.length >= 4 && log.endsWith('\n') ? { log, lines } : null;
-      },
-      { what: 'four lines in the access log' },
-    );
+    const lines = await logLines(api.service, 'look-here', 4);
+    const log = await readFile(api.service.log('api'), 'utf8');
     const requests = lines.map((line) => JSON.parse(line));
     expect(requests.map(({ status }) => status)).toEqual([202, 400, 422, 401]);
     expect(requests[0]).toMatchObject({ method: 'POST', path: IMPORT, partner: partner.id });
@@ -171,13 +164,7 @@ describe('observability', () => {
     const token = await api.token(partner.id, 'acme');
     const headers = { 'x-request-id': 'of-a-customer', 'x-user-token': token };
     await partner.call('GET', AUDIENCE, { headers });
-    const line = await waitFor(
-      async () =>
-        (await readFile(api.service.log('api'), 'utf8'))
-          .split('\n')
-          .find((each) => each.includes('of-a-customer')),
-      { what: 'the line' },
-    );
+    const [line] = (await logLines(api.service, 'of-a-customer')) as [string];
     expect(JSON.parse(line)).toMatchObject({ partner: partner.id, customer: 'acme', status: 200 });
     expect(line).not.toContain(token);
   });

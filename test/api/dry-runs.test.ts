@@ -7,7 +7,7 @@ import { dryRun as dryRunSchema } from '../../schemas/http-dry-runs.ts';
 import { withService } from '../support/fixture.ts';
 import { bigFile, file, ids } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { AUDIENCE, type Call, createCaller, IMPORT } from './support.ts';
+import { AUDIENCE, type Call, callerOf, endOf, IMPORT } from './support.ts';
 
 const test = withService({ env: { HEADRACE_TEST_DRY_RUN_MB: '1', HEADRACE_TEST_BATCH_BYTES: '20000' } });
 
@@ -16,20 +16,13 @@ async function dryRun(call: Call, path: string, body: object) {
   expect(reply.status).toBe(202);
   const location = reply.headers.get('location')!;
   expect(location).toContain(`${path}/dry-runs/${reply.json.dry_run_id}`);
-  return waitFor(
-    async () => {
-      const now = dryRunSchema.parse((await call('GET', location)).json);
-      return now.status >= 2 ? now : undefined;
-    },
-    { what: 'the end of the dry run' },
-  );
+  return dryRunSchema.parse(await endOf(call, location));
 }
 
 test('says what would be accepted and rejected, as the load then does', async ({ service, driver }) => {
   const partner = await driver.partner();
   const attribute = await driver.attribute(partner);
-  const { key } = await driver.stores.apiKeys.create(service.config.secret, partner._id);
-  const call = createCaller(service.apiUrl, key);
+  const call = await callerOf(service, driver, partner);
   const good = file(ids(200), attribute);
   await driver.upload(partner, 'day/good.csv', `${good}not-a-device,${attribute}\n`);
   await driver.upload(partner, 'day/bad.csv', `x,${attribute}\n${'y'.repeat(300)}\n`);
@@ -67,8 +60,7 @@ test('keys of the other type: said by dry run and load alike, and only if they a
 }) => {
   const partner = await driver.partner();
   const attribute = await driver.attribute(partner, 'colour:red');
-  const { key } = await driver.stores.apiKeys.create(service.config.secret, partner._id);
-  const call = createCaller(service.apiUrl, key);
+  const call = await callerOf(service, driver, partner);
   await driver.upload(partner, 'foreign.csv', file(ids(9), 'colour:red'));
   await driver.upload(partner, 'ids.csv', file(ids(9), `"${attribute}"`));
   await driver.upload(partner, 'nobody.csv', file(ids(9), 'colour:blue'));
@@ -88,8 +80,7 @@ test('keys of the other type: said by dry run and load alike, and only if they a
 
 test('of an audience, compressed, and of what is not there', async ({ service, driver }) => {
   const partner = await driver.partner();
-  const { key } = await driver.stores.apiKeys.create(service.config.secret, partner._id);
-  const call = createCaller(service.apiUrl, key);
+  const call = await callerOf(service, driver, partner);
   await driver.upload(partner, 'visitors.csv.gz', gzipSync(file(ids(50), 'seen')));
   await driver.upload(partner, 'three.csv', `${ids(1)[0]},a,b\n`);
   const load = (file_path: string) => dryRun(call, AUDIENCE, { name: 'n', file_path });
@@ -101,8 +92,7 @@ test('of an audience, compressed, and of what is not there', async ({ service, d
 
 test('ends at its limit and says so', async ({ service, driver }) => {
   const partner = await driver.partner();
-  const { key } = await driver.stores.apiKeys.create(service.config.secret, partner._id);
-  const call = createCaller(service.apiUrl, key);
+  const call = await callerOf(service, driver, partner);
   for (const name of ['1', '2']) await driver.upload(partner, `large/${name}.csv`, bigFile(60_000, 'seen'));
   const report = await dryRun(call, AUDIENCE, { name: 'n', file_path: 'large/' });
   expect(report).toMatchObject({ status: 2, complete: false, files: 2, files_read: 1 });
@@ -113,8 +103,7 @@ test('ends at its limit and says so', async ({ service, driver }) => {
 
 test('whose runner died is run by another; the third time it ends', async ({ service, driver }) => {
   const partner = await driver.partner();
-  const { key } = await driver.stores.apiKeys.create(service.config.secret, partner._id);
-  const call = createCaller(service.apiUrl, key);
+  const call = await callerOf(service, driver, partner);
   await driver.upload(partner, 'a.csv', file(ids(5), 'seen'));
   const first = await dryRun(call, AUDIENCE, { name: 'n', file_path: 'a.csv' });
   const dryRuns = driver.db.collection<DryRunDocument>(collections.dryRuns);
@@ -137,9 +126,8 @@ test('whose runner died is run by another; the third time it ends', async ({ ser
 
 test('is its partner’s alone, and has no secret left in it', async ({ service, driver }) => {
   const [partner, other] = [await driver.partner(), await driver.partner()];
-  const callOf = async (owner: typeof partner) =>
-    createCaller(service.apiUrl, (await driver.stores.apiKeys.create(service.config.secret, owner._id)).key);
-  const [call, theirs] = [await callOf(partner), await callOf(other)];
+  const call = await callerOf(service, driver, partner);
+  const theirs = await callerOf(service, driver, other);
   const credentials = { accessKeyId: 'AKIAEXAMPLE', secretAccessKey: 'wrong', region: 'eu-west-1' };
   const body = { file_path: 's3://their-bucket/a.csv', key_type: 0, path_type: 1, credentials };
   const ended = await dryRun(call, IMPORT, body);

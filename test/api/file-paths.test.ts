@@ -3,8 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { useSharedService } from '../support/fixture.ts';
 import { file, ids } from '../support/rows.ts';
-import { waitFor } from '../support/wait-for.ts';
-import { AUDIENCE, type Call, createCaller, IMPORT, type Reply } from './support.ts';
+import { AUDIENCE, type Call, callerOf, endOf, IMPORT } from './support.ts';
 
 const { service, driver } = await useSharedService();
 let call: Call;
@@ -12,8 +11,7 @@ let prefix: string;
 beforeAll(async () => {
   const partner = await driver.partner();
   prefix = partner.prefix;
-  const { key } = await driver.stores.apiKeys.create(service.config.secret, partner._id);
-  call = createCaller(service.apiUrl, key);
+  call = await callerOf(service, driver, partner);
   const attribute = await driver.attribute(partner);
   const other = await driver.partner();
   await driver.upload(partner, 'exact', file(ids(3), attribute));
@@ -28,15 +26,7 @@ beforeAll(async () => {
   await driver.upload(other, 'theirs.csv', file(ids(23), attribute));
 });
 
-async function ended(path: string): Promise<Reply['json']> {
-  return waitFor(
-    async () => {
-      const { json } = await call('GET', path);
-      return json.status >= 2 ? json : undefined;
-    },
-    { what: `the end of ${path}` },
-  );
-}
+const ended = (path: string) => endOf(call, path);
 
 describe('group A', () => {
   const load = async (body: object) => {

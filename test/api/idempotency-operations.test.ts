@@ -1,13 +1,9 @@
 /** Every operation that changes something is applied once per Idempotency-Key, whatever happens between the repetitions. */
 import { describe, expect, it } from 'vitest';
 import type { Operation } from '../../api/http/operation.ts';
-import { createOperations } from '../../api/resources/operations.ts';
-import type { Dependencies } from '../../api/resources/shared.ts';
-import { parseConfig } from '../../schemas/config.ts';
 import { collections, type IdempotencyDocument } from '../../schemas/documents.ts';
-import { createBodies } from '../../schemas/http.ts';
-import { readConfigFile } from '../support/env-file.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { operations } from './operations.ts';
 import { AUDIENCE, IMPORT, type Reply, type TestPartner } from './support.ts';
 import { useApi } from './use-api.ts';
 
@@ -248,15 +244,9 @@ const trials: Record<string, ((partner: TestPartner) => Promise<Trial>)[]> = {
   ],
 };
 
-function changingOperations(): Operation[] {
-  const config = parseConfig(readConfigFile('minimal.env'), 'api');
-  const bodies = createBodies({ pathBytes: config.limitPathBytes, keys: config.limitKeys });
-  return createOperations({ config, bodies } as Dependencies).filter(({ method }) => method !== 'get');
-}
+const changing = operations.filter(({ method }) => method !== 'get');
 const trialsOf = ({ operationId }: Operation) => trials[operationId.replace(/V1$/, '')] ?? [];
-const all = changingOperations().flatMap((operation) =>
-  trialsOf(operation).map((make) => ({ ...operation, make })),
-);
+const all = changing.flatMap((operation) => trialsOf(operation).map((make) => ({ ...operation, make })));
 
 const answerOf = ({ status, text, headers }: Reply) => ({
   status,
@@ -273,7 +263,7 @@ async function loseAnswer(partner: TestPartner, key: string): Promise<void> {
 }
 
 it('every operation that changes something is tried here', () => {
-  for (const operation of changingOperations())
+  for (const operation of changing)
     expect([operation.operationId, trialsOf(operation).length]).not.toEqual([operation.operationId, 0]);
 });
 

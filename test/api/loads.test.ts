@@ -2,10 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createAudienceStore } from '../../pipeline/stores/audiences.ts';
-import { type AudienceDocument, collections } from '../../schemas/documents.ts';
 import { audienceLoad, audienceLoadDetails } from '../../schemas/http-answers.ts';
 import type { JobError } from '../../schemas/job-documents.ts';
-import { AUDIENCE, IMPORT, listFiles, startApiOnOwnData } from './support.ts';
+import { AUDIENCE, IMPORT, listFiles, pagesOf, startApiOnOwnData } from './support.ts';
 import { useApi, usePartner } from './use-api.ts';
 
 const PUBLIC = 'https://import.example.com/headrace';
@@ -18,8 +17,7 @@ const api = useApi(() =>
 );
 const partner = usePartner(api);
 
-const create = async (file_path = 'acme/') =>
-  (await partner.call('POST', AUDIENCE, { body: { name: 'n', file_path } })).json.audience_id as number;
+const create = (file_path = 'acme/') => partner.createAudience({ file_path });
 const append = async (id: number, file_path: string) => {
   const reply = await partner.call('PATCH', `${AUDIENCE}/${id}`, { body: { file_path } });
   return Number(reply.headers.get('location')!.split('/').at(-1));
@@ -30,7 +28,6 @@ const end = (id: number, errors: JobError[] | null, more = {}) =>
     { _id: id },
     { $set: { phase: 'ended', status: errors ? 3 : 2, errors, ...more }, $currentDate: { updatedAt: true } },
   );
-const audiences = () => api.db.collection<AudienceDocument>(collections.audiences);
 const noFiles: JobError = { code: 'no_files', message: 'No object matches acme/.' };
 
 describe('a load', () => {
@@ -120,10 +117,10 @@ describe('a load', () => {
 
   it('of another audience, of nobody, withdrawn, or an import: 404', async () => {
     const [id, other] = [await create(), await create()];
-    const imported = await partner.call('POST', IMPORT, { body: { file_path: 'a', key_type: 0 } });
+    const imported = await partner.queueImport();
     const withdrawn = await append(id, 'a.csv');
     await api.jobs.updateOne({ _id: withdrawn }, { $set: { phase: 'withdrawn' } });
-    for (const load of [other, imported.json.import_log_id, withdrawn, 987_654, 'x'])
+    for (const load of [other, imported, withdrawn, 987_654, 'x'])
       expect((await get(`${AUDIENCE}/${id}/loads/${load}`)).status).toBe(404);
     const stranger = await api.partner();
     for (const path of [`${AUDIENCE}/${id}/loads`, `${AUDIENCE}/${id}/loads/${id}`])
@@ -137,16 +134,11 @@ describe('the list', () => {
     const id = await create();
     const loads = [id];
     for (let i = 0; i < 4; i++) loads.push(await append(id, `${i}.csv`));
-    const seen: number[] = [];
-    let next: string | undefined = `${AUDIENCE}/${id}/loads?limit=2`;
-    while (next) {
-      const reply = await get(next);
-      seen.push(...reply.json.map(({ load_id }: { load_id: number }) => load_id));
-      const link = /^<(.+)>; rel="next"$/.exec(reply.headers.get('link') ?? '')?.[1];
-      if (link) expect(link.startsWith(`${PUBLIC}${AUDIENCE}/${id}/loads?limit=2&cursor=`)).toBe(true);
-      next = link?.slice(PUBLIC.length);
-    }
+    const pages = await pagesOf(partner.call, `${AUDIENCE}/${id}/loads?limit=2`);
+    const seen = pages.flatMap(({ json }) => json.map(({ load_id }: { load_id: number }) => load_id));
     expect(seen).toEqual(loads.toReversed());
+    const link = `<${PUBLIC}${AUDIENCE}/${id}/loads?limit=2&cursor=${seen[1]}>; rel="next"`;
+    expect(pages[0]!.headers.get('link')).toBe(link);
     expect((await get(`${V1}/${id}/loads`)).json).toEqual((await get(`${AUDIENCE}/${id}/loads`)).json);
   });
 
@@ -221,9 +213,9 @@ describe('an audience', () => {
     const id = await create('0');
     await finish(id, [noFiles]);
     const failedPaths = Array.from({ length: 1_000 }, (_, i) => String(i));
-    await audiences().updateOne({ _id: id }, { $set: { failedPaths } });
+    await api.audiences.updateOne({ _id: id }, { $set: { failedPaths } });
     await finish(await append(id, 'one more'), [noFiles]);
-    await audiences().updateOne({ _id: id }, { $pullAll: { failedPaths } });
+    await api.audiences.updateOne({ _id: id }, { $pullAll: { failedPaths } });
     await finish(await append(id, 'one more'), null);
     expect(await status(id)).toBe(3);
     await partner.call('PUT', `${AUDIENCE}/${id}`);

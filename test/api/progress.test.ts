@@ -8,7 +8,7 @@ import { bigFile, file, ids } from '../support/rows.ts';
 import { withoutPorts } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { openEvents } from './event-client.ts';
-import { AUDIENCE, type Call, createCaller, IMPORT } from './support.ts';
+import { AUDIENCE, type Call, callerOf, createCaller, IMPORT } from './support.ts';
 
 // One job at a time: the second waits until the first has ended. Small batches: each one is a step of the progress.
 const settings = {
@@ -148,8 +148,7 @@ it('jobs ahead and the estimated end are those of the partner’s lane, whatever
 
 it('a load has one, its customer sees it, and a clear fails it at once', async () => {
   const partner = await driver.partner();
-  const { key } = await driver.stores.apiKeys.create(service.config.secret, partner._id);
-  const call = createCaller(service.apiUrl, key);
+  const call = await callerOf(service, driver, partner);
   await driver.upload(partner, 'visitors.csv', file(ids(50), 'seen'));
   const id = (await call('POST', AUDIENCE, { body: { name: 'n', file_path: 'visitors.csv' } })).json
     .audience_id;
@@ -167,9 +166,7 @@ it('a load has one, its customer sees it, and a clear fails it at once', async (
   await call('PUT', `${AUDIENCE}/${id}`);
   expect((await call('GET', `${location}/progress`)).json).toMatchObject({ phase: 'failed', status: 3 });
 
-  const stranger = await driver.partner();
-  const theirs = await driver.stores.apiKeys.create(service.config.secret, stranger._id);
-  const others = createCaller(service.apiUrl, theirs.key);
+  const others = await callerOf(service, driver, await driver.partner());
   for (const path of [`${IMPORT}/${id}/progress`, `${AUDIENCE}/${id}/loads/${id}/progress`])
     expect((await others('GET', path)).status).toBe(404);
   for (const path of [

@@ -5,7 +5,7 @@ import type { PartnerDocument } from '../../schemas/partner-documents.ts';
 import { useService } from '../support/fixture.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { adminCommands } from './admin-commands.ts';
-import { AUDIENCE, createCaller, IMPORT } from './support.ts';
+import { AUDIENCE, callerOf, endOf, IMPORT } from './support.ts';
 
 const { service, driver } = await useService();
 
@@ -13,8 +13,7 @@ const { json: admin, misused, run } = adminCommands(() => service.env, 'partner'
 async function partnerWith(...quotas: string[]) {
   const partner = await driver.partner();
   if (quotas.length > 0) await admin('quota', '--partner', partner._id, ...quotas);
-  const { key } = await driver.stores.apiKeys.create(service.config.secret, partner._id);
-  return { partner, call: createCaller(service.apiUrl, key) };
+  return { partner, call: await callerOf(service, driver, partner) };
 }
 const rowsOf = (count: number) =>
   Array.from({ length: count }, (_, i) => `8f9bb0d5-5b0c-4e2b-9c1d-${String(i).padStart(12, '0')},e\n`).join(
@@ -112,16 +111,7 @@ describe('a dry run', () => {
     await driver.upload(partner, 'large.csv', rowsOf(60_000));
     const post = (file_path: string) =>
       call('POST', `${AUDIENCE}?dry_run=true`, { body: { name: 'n', file_path } });
-    const run = async (file_path: string) => {
-      const location = (await post(file_path)).headers.get('location')!;
-      return waitFor(
-        async () => {
-          const { json } = await call('GET', location);
-          return json.status >= 2 ? json : undefined;
-        },
-        { what: 'the end of the dry run' },
-      );
-    };
+    const run = async (file_path: string) => endOf(call, (await post(file_path)).headers.get('location')!);
     expect(await run('small.csv')).toMatchObject({ status: 2, rows_accepted: 100, errors: null });
     expect(await usageOf(partner)).toEqual({ jobs: 0, bytes: rowsOf(100).length, rows: 0 });
     expect(await run('large.csv')).toMatchObject({

@@ -11,11 +11,8 @@ import { useApi, usePartner } from './use-api.ts';
 const api = useApi(() => startApi({ HEADRACE_TEST_REJECTS_PER_FILE: '3' }));
 const partner = usePartner(api);
 
-const queueImport = async () =>
-  (await partner.call('POST', IMPORT, { body: { file_path: 'day/', key_type: 0, compressed: false } })).json
-    .import_log_id as number;
-const createAudience = async () =>
-  (await partner.call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a/' } })).json.audience_id as number;
+const queueImport = () => partner.queueImport('day/', { compressed: false });
+const createAudience = () => partner.createAudience();
 const insertRejects = (documents: RejectsDocument[]) =>
   api.db.collection<RejectsDocument>(collections.rejects).insertMany(documents);
 const lines = (text: string, schema = rejectedRow) =>

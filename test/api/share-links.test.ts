@@ -14,13 +14,7 @@ const partner = usePartner(api);
 const get = (path: string) => visit(api).call('GET', path);
 
 describe('a share link', () => {
-  const made = async (customer?: string) => {
-    const headers: Record<string, string> = customer
-      ? { 'x-user-token': await tokenOf(api, partner, customer) }
-      : {};
-    const body = { name: 'n', file_path: 'secret/path.csv' };
-    return (await partner.call('POST', AUDIENCE, { body, headers })).json.audience_id as number;
-  };
+  const made = (customer?: string) => partner.createAudience({ file_path: 'secret/path.csv', customer });
   const share = (audience: number, options: Parameters<TestPartner['call']>[2] = {}) =>
     partner.call('POST', `${AUDIENCE}/${audience}/composition/share`, options);
   const opened = async (url: string) => {

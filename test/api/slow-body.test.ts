@@ -50,8 +50,7 @@ describe.concurrent('a body', () => {
 
   it('of a clear that does not arrive in time: 408, and nothing is cleared', async () => {
     const partner = await api.partner();
-    const id = (await partner.call('POST', AUDIENCE, { body: { name: 'n', file_path: 'a' } })).json
-      .audience_id;
+    const id = await partner.createAudience();
     const connection = await openRaw(api.service.apiUrl);
     connection.send(rawRequest('PUT', `${AUDIENCE}/${id}`, partner.key, ['Transfer-Encoding: chunked'], ''));
     expect(await connection.closed).toMatch(/^HTTP\/1\.1 408 /);

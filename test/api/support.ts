@@ -1,12 +1,15 @@
 /** The API alone on the shared servers; its partners have keys but no storage, which suffices for all of HTTP. */
-import type { Db } from 'mongodb';
+import { readFile } from 'node:fs/promises';
+import type { Collection, Db } from 'mongodb';
+import { expect } from 'vitest';
 import { createApiStores } from '../../api/stores/api-stores.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { draftPartner } from '../../pipeline/stores/partners.ts';
 import type { Config } from '../../schemas/config.ts';
-import { collections } from '../../schemas/documents.ts';
+import { type AudienceDocument, collections } from '../../schemas/documents.ts';
 import type { FileDocument, JobDocument } from '../../schemas/job-documents.ts';
 import type { RejectsDocument } from '../../schemas/stage-documents.ts';
+import type { Driver } from '../support/driver.ts';
 import { startInProcess } from '../support/in-process-api.ts';
 import {
   type OwnService,
@@ -16,6 +19,7 @@ import {
   withoutPorts,
 } from '../support/stack.ts';
 import { createTokenSigner, type SignToken } from '../support/user-tokens.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 export const IMPORT = '/v1/marketplace/import';
 export const AUDIENCE = '/v2/firstparty/audience';
@@ -67,11 +71,57 @@ export function createCaller(base: string, key?: string): Call {
   };
 }
 
+/** Calls of a partner of the whole service, with a new key. */
+export async function callerOf(
+  { apiUrl, config }: Pick<Service, 'apiUrl' | 'config'>,
+  { stores }: Pick<Driver, 'stores'>,
+  { _id }: { _id: string },
+): Promise<Call> {
+  return createCaller(apiUrl, (await stores.apiKeys.create(config.secret, _id)).key);
+}
+
+/** The record at this path once its job or dry run has ended. */
+export const endOf = (call: Call, path: string): Promise<Reply['json']> =>
+  waitFor(
+    async () => {
+      const { json } = await call('GET', path);
+      return json.status >= 2 ? json : undefined;
+    },
+    { what: `the end of ${path}` },
+  );
+
+/** The lines of an API's log that have this text, once there are so many: a line is written after the response. */
+export const logLines = (service: Pick<Service, 'log'>, text: string, count = 1): Promise<string[]> =>
+  waitFor(
+    async () => {
+      const lines = (await readFile(service.log('api'), 'utf8')).split('\n').slice(0, -1);
+      const found = lines.filter((line) => line.includes(text) && line.includes('"request"'));
+      return found.length >= count ? found : undefined;
+    },
+    { what: `${text} in the log` },
+  );
+
+/** The responses of a list, by following the Link headers to the last page. */
+export async function pagesOf(call: Call, path: string): Promise<Reply[]> {
+  const pages: Reply[] = [];
+  for (let next: string | undefined = path; next; ) {
+    const page: Reply = await call('GET', next);
+    expect(page.status).toBe(200);
+    pages.push(page);
+    next = /<[^>]*?(\/v\d\/[^>]*)>; rel="next"/.exec(page.headers.get('link') ?? '')?.[1];
+  }
+  return pages;
+}
+
 export interface TestPartner {
   id: string;
   prefix: string;
   key: string;
   call: Call;
+  /** Queues an import and returns its id. */
+  queueImport(file_path?: string, more?: object): Promise<number>;
+  /** Creates an audience, of a customer if one is named, and returns its id. */
+  createAudience(audience?: { name?: string; file_path?: string; customer?: string }): Promise<number>;
 }
 
 export interface Api<S extends Service = Service> {
@@ -79,6 +129,7 @@ export interface Api<S extends Service = Service> {
   config: Config;
   db: Db;
   jobs: ReturnType<typeof jobsOf>;
+  audiences: Collection<AudienceDocument>;
   partner(): Promise<TestPartner>;
   attribute(partner: TestPartner, foreignKey?: string): Promise<number>;
   /** Signs user tokens. */
@@ -93,18 +144,33 @@ async function apiOf<S extends Service>(service: S, stop: () => Promise<void>): 
   const mongo = await connectMongo(service.config);
   const { db } = mongo;
   const stores = createApiStores(db);
+  const token = createTokenSigner(db, service.config);
   return {
     service,
     config: service.config,
     db,
     jobs: jobsOf(db),
+    audiences: db.collection(collections.audiences),
     anonymous: createCaller(service.apiUrl),
-    token: createTokenSigner(db, service.config),
+    token,
     async partner() {
       const partner = draftPartner('test');
       await stores.partners.insert(partner);
       const { key } = await stores.apiKeys.create(service.config.secret, partner._id);
-      return { id: partner._id, prefix: partner.prefix, key, call: createCaller(service.apiUrl, key) };
+      const call = createCaller(service.apiUrl, key);
+      return {
+        id: partner._id,
+        prefix: partner.prefix,
+        key,
+        call,
+        queueImport: async (file_path = 'a.csv', more = {}) =>
+          (await call('POST', IMPORT, { body: { file_path, key_type: 0, ...more } })).json.import_log_id,
+        async createAudience({ name = 'n', file_path = 'a', customer } = {}) {
+          const headers: Record<string, string> =
+            customer === undefined ? {} : { 'x-user-token': await token(partner._id, customer) };
+          return (await call('POST', AUDIENCE, { body: { name, file_path }, headers })).json.audience_id;
+        },
+      };
     },
     attribute: async (partner, foreignKey) =>
       (

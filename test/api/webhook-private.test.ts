@@ -2,9 +2,9 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, it } from 'vitest';
 import { createWebhookStore, newWebhookSecret, sealWebhookSecret } from '../../api/stores/webhooks.ts';
-import { waitFor } from '../support/wait-for.ts';
 import { startApiOnOwnData } from './support.ts';
 import { useApi, usePartner } from './use-api.ts';
+import { attempted } from './webhook-receiver.ts';
 
 const api = useApi(startApiOnOwnData);
 const partner = usePartner(api);
@@ -27,13 +27,7 @@ it('a name with a private address is refused when it is resolved; nobody is conn
   expect(status).toBe(201);
   const path = `/v1/webhooks/${json.webhook_id}`;
   const { delivery_id } = (await partner.call('POST', `${path}/test`)).json;
-  const delivery = await waitFor(
-    async () => {
-      const found = (await partner.call('GET', `${path}/deliveries/${delivery_id}`)).json;
-      return found.tries > 0 ? found : null;
-    },
-    { what: 'an attempt' },
-  );
+  const delivery = await attempted(partner.call, `${path}/deliveries/${delivery_id}`);
   // Not public, or unknown: that depends on the machine's name servers.
   expect(delivery.attempts[0]).toMatchObject({ code: null, error: expect.stringContaining('localhost') });
   expect(delivery.status).toBe('pending');
@@ -53,13 +47,7 @@ it('a name with a private address is refused when it is resolved; nobody is conn
   };
   await store.insert(webhook, 10);
   const stored = (await partner.call('POST', '/v1/webhooks/1000/test')).json.delivery_id;
-  const refused = await waitFor(
-    async () => {
-      const found = (await partner.call('GET', `/v1/webhooks/1000/deliveries/${stored}`)).json;
-      return found.tries > 0 ? found : null;
-    },
-    { what: 'an attempt' },
-  );
+  const refused = await attempted(partner.call, `/v1/webhooks/1000/deliveries/${stored}`);
   expect(refused.attempts[0].error).toMatch(/not public/);
   expect(connections).toBe(0);
   await new Promise((resolve) => server.close(resolve));

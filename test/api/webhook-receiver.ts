@@ -3,6 +3,7 @@ import { createServer, type IncomingHttpHeaders, type RequestListener } from 'no
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { waitFor } from '../support/wait-for.ts';
+import type { Call, Reply } from './support.ts';
 
 export interface Received {
   id: string;
@@ -31,6 +32,16 @@ export async function isSigned({ headers, body }: Received, secret: string): Pro
     ),
   );
 }
+
+/** The delivery at this path once it was attempted. */
+export const attempted = (call: Call, path: string): Promise<Reply['json']> =>
+  waitFor(
+    async () => {
+      const { json } = await call('GET', path);
+      return json.tries > 0 ? json : undefined;
+    },
+    { what: 'an attempt' },
+  );
 
 /** Serves https if given a certificate and its key. */
 export async function startReceiver({ host = '127.0.0.1', pem }: { host?: string; pem?: string } = {}) {

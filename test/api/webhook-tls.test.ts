@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { ensureCertificates } from '../../deploy/local/certificates.ts';
 import { useService } from '../support/fixture.ts';
-import { waitFor } from '../support/wait-for.ts';
-import { createCaller } from './support.ts';
-import { isSigned, type Receiver, startReceiver } from './webhook-receiver.ts';
+import { callerOf } from './support.ts';
+import { attempted, isSigned, type Receiver, startReceiver } from './webhook-receiver.ts';
 
 const HOOKS = '/v1/webhooks';
 const directory = mkdtempSync(join(tmpdir(), 'headrace-webhook-tls-'));
@@ -23,9 +22,7 @@ const { service, driver } = await useService({
   env: { HEADRACE_WEBHOOK_ALLOW_PRIVATE: '1', NODE_EXTRA_CA_CERTS: join(trusted, 'ca.pem') },
 });
 afterAll(() => Promise.all(receivers.map((receiver) => receiver.close())));
-const partner = await driver.partner();
-const { key } = await driver.stores.apiKeys.create(service.config.secret, partner._id);
-const call = createCaller(service.apiUrl, key);
+const call = await callerOf(service, driver, await driver.partner());
 
 /** The first attempt of a test delivery to a receiver with this certificate. */
 async function attemptWith(file: string, host = 'localhost') {
@@ -33,13 +30,7 @@ async function attemptWith(file: string, host = 'localhost') {
   receivers.push(receiver);
   const { webhook_id, secret } = (await call('POST', HOOKS, { body: { url: `${receiver.url}/` } })).json;
   const { delivery_id } = (await call('POST', `${HOOKS}/${webhook_id}/test`)).json;
-  const delivery = await waitFor(
-    async () => {
-      const { json } = await call('GET', `${HOOKS}/${webhook_id}/deliveries/${delivery_id}`);
-      return json.tries > 0 ? json : null;
-    },
-    { what: 'an attempt' },
-  );
+  const delivery = await attempted(call, `${HOOKS}/${webhook_id}/deliveries/${delivery_id}`);
   return { receiver, secret, attempt: delivery.attempts[0] };
 }
 

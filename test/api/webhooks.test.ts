@@ -9,7 +9,7 @@ import {
 } from '../../schemas/http-webhooks.ts';
 import { useService } from '../support/fixture.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { AUDIENCE, type Call, createCaller, IMPORT } from './support.ts';
+import { AUDIENCE, type Call, callerOf, IMPORT, pagesOf } from './support.ts';
 import { isSigned, type Received, startReceiver } from './webhook-receiver.ts';
 
 const HOOKS = '/v1/webhooks';
@@ -22,8 +22,7 @@ afterAll(() => receiver.close());
 
 async function newPartner() {
   const partner = await driver.partner();
-  const { key } = await driver.stores.apiKeys.create(service.config.secret, partner._id);
-  return { partner, call: createCaller(service.apiUrl, key) };
+  return { partner, call: await callerOf(service, driver, partner) };
 }
 let paths = 0;
 const newPath = () => `/hook-${++paths}`;
@@ -231,7 +230,7 @@ describe('a webhook', () => {
     expect(stored).not.toContain(first.json.secret.slice('whsec_'.length));
   });
 
-  it('belongs to its partner, and at most ten do', async () => {
+  it('belongs to its partner', async () => {
     const owner = await withWebhook();
     const { call } = await newPartner();
     const one = `${HOOKS}/${owner.id}`;
@@ -247,9 +246,6 @@ describe('a webhook', () => {
     ];
     for (const [method, path, body] of tries)
       expect([path, (await call(method, path, body && { body })).status]).toEqual([path, 404]);
-    for (let i = 0; i < 10; i++) await register(call, receiver.url + newPath());
-    const reply = await call('POST', HOOKS, { body: { url: receiver.url + newPath() } });
-    expect([reply.status, reply.json.code]).toEqual([429, 'too_many_webhooks']);
   });
 
   it('signs with both secrets after a rotation', async () => {
@@ -327,13 +323,8 @@ describe('the log of deliveries', () => {
     await waitFor(async () => (await call('GET', `${list}?status=delivered`)).json.length === 5, {
       what: 'five deliveries',
     });
-    const seen: number[] = [];
-    let next: string | undefined = `${list}?limit=2`;
-    while (next) {
-      const page: Awaited<ReturnType<Call>> = await call('GET', next);
-      for (const one of page.json) seen.push(delivery.parse(one).delivery_id);
-      next = /<([^>]+)>; rel="next"/.exec(page.headers.get('link') ?? '')?.[1];
-    }
+    const pages = await pagesOf(call, `${list}?limit=2`);
+    const seen = pages.flatMap(({ json }) => json.map((one: unknown) => delivery.parse(one).delivery_id));
     expect(seen).toEqual(seen.toSorted((a, b) => b - a));
     expect(new Set(seen).size).toBe(5);
     expect((await call('GET', `${list}?status=failed`)).json).toEqual([]);

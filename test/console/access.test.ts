@@ -68,6 +68,22 @@ test('attributes name their owner, and can be limited to those of the partner', 
   await eventually(rows).toEqual([['Mine', scene.owner]]);
 });
 
+test('a report with many attributes shows more of them as it is scrolled', async ({ service, driver }) => {
+  const scene = await createScene(service, driver);
+  const devices = ids(20);
+  await scene.attributes(new Map(Array.from({ length: 250 }, (_, i) => [`Attribute ${i}`, devices])));
+  const audience = await scene.create('Of many', 'many.csv', file(devices, ''));
+  await scene.loaded(audience);
+  const page = await browser.open();
+  await scene.signIn(page);
+  await page.goto(scene.reportOf(audience));
+  const caption = 'Composition by attribute';
+  const shown = async () => (await rowsOf(page, caption)).length;
+  await eventually(shown).toBe(200);
+  await page.getByRole('region', { name: caption }).press('End');
+  await eventually(shown).toBe(250);
+});
+
 test('a customer sees its own audiences; another’s report is not found, like one that does not exist', async ({
   service,
   driver,

@@ -3,9 +3,9 @@ import { parse } from 'csv-parse/sync';
 import { describe, expect, it } from 'vitest';
 import { asOf } from '../../api/client/format.ts';
 import type { Composition } from '../../api/client/types.ts';
-import { labelEvery, ticksUpTo } from '../../api/console/chart-scale.ts';
 import { commonDevices, compareReports } from '../../api/console/compare.ts';
 import { fileNameOf } from '../../api/console/csv.ts';
+import { labelEvery, ticksUpTo } from '../../api/console/growth.ts';
 import {
   type Attribute,
   byStandingOut,

@@ -1,7 +1,8 @@
 /** Sessions with DROP against a server that follows the platform's documentation; entries and statuses in a real MongoDB. */
 import { createHash, randomBytes } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Erasure, SessionDeps } from '../../api/drop/dependencies.ts';
+import type { Erasure } from '../../api/drop/create-erasure.ts';
+import type { SessionDeps } from '../../api/drop/dependencies.ts';
 import { createDropPlatform, isClosed } from '../../api/drop/platform.ts';
 import { runSession } from '../../api/drop/session.ts';
 import { createDropStore } from '../../api/stores/drop.ts';

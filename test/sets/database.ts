@@ -7,14 +7,16 @@ import { devicesOf, loadRegion } from '../../pipeline/sets/read-regions.ts';
 import { endOf, pageId, pageOf, rangeIn } from '../../pipeline/sets/regions.ts';
 import { collections, type PlacementDocument } from '../../schemas/documents.ts';
 import type { ManifestDocument, PageDocument } from '../../schemas/stage-documents.ts';
+import type { Settings } from '../support/settings.ts';
 import { uniqueEnvironment } from '../support/stack.ts';
 import { testKey, testPlacement } from './devices.ts';
 
-export function openDatabase(): { readonly db: Db } {
+export function openDatabase(): { readonly db: Db; readonly env: Settings } {
   let client: MongoClient;
+  let env: Settings;
   let db: Db;
   beforeAll(async () => {
-    const env = uniqueEnvironment();
+    env = uniqueEnvironment();
     client = new MongoClient(env.HEADRACE_MONGO_URL!, {
       writeConcern: { w: 'majority', journal: true },
       monitorCommands: true,
@@ -29,6 +31,9 @@ export function openDatabase(): { readonly db: Db } {
   return {
     get db() {
       return db;
+    },
+    get env() {
+      return env;
     },
   };
 }

@@ -4,6 +4,7 @@ import { age, count, exactTime, plural } from '../../client/format.ts';
 import type { ApiProblem } from '../../client/problem.ts';
 import type { Delivery, ImportLogError, Session, Status as Value, Webhook } from '../../client/types.ts';
 import { byRows, rejectExplanation, rejectReason, statusWords } from '../../client/words.ts';
+import { totalRejects } from '../funnel.ts';
 import { useNow } from '../hooks.ts';
 import type { Query } from '../query.ts';
 
@@ -17,7 +18,7 @@ interface StatusProps {
 
 /** `Done, 93 rejected`. */
 export function Status({ status, rejected }: StatusProps) {
-  const rows = status < 2 ? 0 : Object.values(rejected ?? {}).reduce((sum, some) => sum + some, 0);
+  const rows = status < 2 ? 0 : totalRejects(rejected ?? {});
   return (
     <span class={`status status-${classes[status]}`}>
       {statusWords[status]}
@@ -29,7 +30,7 @@ export function Status({ status, rejected }: StatusProps) {
 /** Reserves the space of loading rows, so that the layout does not jump. */
 export function SkeletonRows({ rows }: { rows: number }) {
   return (
-    <div class="skeleton-rows" aria-busy="true">
+    <div class="skeleton-rows stack stack-tight" aria-busy="true">
       <span class="visually-hidden">Loading</span>
       {Array.from({ length: rows }, (_, row) => (
         <span class="skeleton" key={row} />
@@ -48,6 +49,10 @@ export function Age({ time }: { time: string }) {
     </time>
   );
 }
+
+export const notYet = <span class="quiet">–</span>;
+/** null: not known, or not final yet. */
+export const counted = (value: number | null) => (value === null ? notYet : count(value));
 
 /** A bar beside its number, so screen readers skip it. */
 export function Bar({ fraction }: { fraction: number }) {
@@ -68,6 +73,19 @@ export function ProgressBar({ fraction, label }: { fraction: number | null; labe
   );
 }
 
+export function CsvButton({ caption, onClick }: { caption: string; onClick: () => void }) {
+  return (
+    <button
+      type="button"
+      class="quiet-button small table-csv"
+      aria-label={`Download ${caption} as CSV`}
+      onClick={onClick}
+    >
+      CSV
+    </button>
+  );
+}
+
 interface EmptyProps {
   title: string;
   /** The page shows nothing else, so the title is a heading. */
@@ -77,7 +95,7 @@ interface EmptyProps {
 
 export function EmptyState({ title, isPage = false, children }: EmptyProps) {
   return (
-    <div class="empty">
+    <div class="empty stack">
       {isPage ? <h2>{title}</h2> : <p class="empty-title">{title}</p>}
       {children}
     </div>
@@ -157,7 +175,7 @@ interface ChoiceProps<T> {
 /** Radio buttons. */
 export function Choice<T>({ legend, value, onChoose, options }: ChoiceProps<T>) {
   return (
-    <fieldset>
+    <fieldset class="stack stack-tight">
       <legend>{legend}</legend>
       {options.map((option) => (
         <label key={option.label} class="option">

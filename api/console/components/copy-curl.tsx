@@ -24,8 +24,8 @@ export function CopyCurl({ title, note, command }: { title: string; note?: strin
     setTimeout(() => setSaid(''), SHOWN_MS);
   };
   return (
-    <div class="curl">
-      <div class="curl-head">
+    <div class="curl card stack stack-tight">
+      <div class="spread">
         <h3>{title}</h3>
         <button type="button" class="small" onClick={onCopy} aria-label={`Copy as curl: ${title}`}>
           {said || 'Copy as curl'}

@@ -42,7 +42,7 @@ function Note({ state }: { state: FigureState }): ComponentChildren {
 
 export function Figure({ label, share, state }: Props) {
   return (
-    <div class={`figure figure-${state.kind}`}>
+    <div class={`figure stack figure-${state.kind}`}>
       <dt>{label}</dt>
       <dd class="figure-value">
         <Value state={state} />

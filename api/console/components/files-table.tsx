@@ -1,14 +1,13 @@
+import type { ApiResponse } from '../../client/client.ts';
 import { count } from '../../client/format.ts';
-import type { ApiProblem } from '../../client/problem.ts';
 import type { FileReport } from '../../client/types.ts';
 import { isOpen } from '../../client/words.ts';
-import { Age, EmptyState, Problem, Rejects, SkeletonRows, Status } from './basics.tsx';
+import type { Query } from '../query.ts';
+import { Age, counted, EmptyState, notYet, QueryState, Rejects, Status } from './basics.tsx';
 import { type ListColumn, ListTable } from './list-table.tsx';
 
-const notYet = <span class="quiet">–</span>;
 /** Shown once the file has been read, when its counts are final. */
-const counted = (file: FileReport, value: number | null) =>
-  isOpen(file.status) || value === null ? notYet : count(value);
+const final = (file: FileReport, value: number | null) => counted(isOpen(file.status) ? null : value);
 
 const columns: ListColumn<FileReport>[] = [
   { label: 'File', isName: true, cell: ({ s3_path }) => <span class="path">{s3_path}</span> },
@@ -26,9 +25,9 @@ const columns: ListColumn<FileReport>[] = [
       </>
     ),
   },
-  { label: 'Rows', isNumber: true, cell: (file) => counted(file, file.rows) },
-  { label: 'Accepted', isNumber: true, cell: (file) => counted(file, file.rows_accepted) },
-  { label: 'Duplicates', isNumber: true, cell: (file) => counted(file, file.rows_duplicate) },
+  { label: 'Rows', isNumber: true, cell: (file) => final(file, file.rows) },
+  { label: 'Accepted', isNumber: true, cell: (file) => final(file, file.rows_accepted) },
+  { label: 'Duplicates', isNumber: true, cell: (file) => final(file, file.rows_duplicate) },
   {
     label: 'Rejected',
     cell: (file) => (isOpen(file.status) ? notYet : <Rejects rejected={file.rows_rejected} />),
@@ -37,16 +36,14 @@ const columns: ListColumn<FileReport>[] = [
 ];
 
 interface Props {
-  files: FileReport[] | undefined;
+  query: Query<ApiResponse<FileReport[]>>;
   /** No more files will come. */
   hasEnded: boolean;
-  problem?: ApiProblem;
-  retry: () => void;
 }
 
-export function FilesTable({ files, hasEnded, problem, retry }: Props) {
-  if (problem && !files) return <Problem problem={problem} retry={retry} />;
-  if (!files) return <SkeletonRows rows={2} />;
+export function FilesTable({ query, hasEnded }: Props) {
+  const files = query.data?.data;
+  if (!files) return <QueryState query={query} rows={2} />;
   if (files.length === 0 && hasEnded) return <p class="quiet">There are no files.</p>;
   if (files.length === 0)
     return <EmptyState title="No files yet">Files are listed when the job starts.</EmptyState>;

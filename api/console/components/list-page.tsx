@@ -65,13 +65,17 @@ interface List<T> extends Query<ApiResponse<T[]>> {
   isFiltered: boolean;
 }
 
-function useList<T>(apiPath: string, pagePath: string, query: URLSearchParams): List<T> {
+function useList<T>({ apiPath, path: pagePath, query, again }: Props<T>): List<T> {
   const given = (name: string) => query.get(name) ?? undefined;
   const filters = { search: given('search'), status: given('status') };
   const cursor = given('cursor');
   const path = hrefWith(apiPath, { limit: PAGE, ...filters, cursor });
-  const list = useQuery(path, (signal) => read<T[]>(path, signal), { apartMs: APART_MS, keep: true });
-  useLive(`${apiPath}/events`, list.refresh);
+  const list = useQuery(path, (signal) => read<T[]>(path, signal), {
+    again: again && (({ data }) => again(data)),
+    apartMs: APART_MS,
+    keep: true,
+  });
+  useLive(again ? null : `${apiPath}/events`, list.refresh);
   const next = list.data?.next;
   return {
     ...list,
@@ -88,36 +92,29 @@ interface Props<T> {
   path: string;
   apiPath: string;
   query: URLSearchParams;
-  searchLabel: string;
+  /** Without it, the list has no filters. */
+  searchLabel?: string;
   columns: ListColumn<T>[];
   rowKey: (row: T) => number;
   /** The primary action, beside the title. */
   action?: ComponentChildren;
   /** The empty state, without filters. */
   empty: ComponentChildren;
+  /** For a list without events: when to read it again, in ms. */
+  again?: (rows: T[]) => number;
 }
 
-export function ListPage<T>({
-  title,
-  noun,
-  path,
-  apiPath,
-  query,
-  searchLabel,
-  columns,
-  rowKey,
-  action,
-  empty,
-}: Props<T>) {
+export function ListPage<T>(props: Props<T>) {
+  const { title, noun, path, query, searchLabel, columns, rowKey, action, empty } = props;
   useTitle(title);
-  const list = useList<T>(apiPath, path, query);
+  const list = useList(props);
   const rows = list.data?.data;
   return (
     <>
-      <div class="page-head">
+      <div class="spread">
         <h1>{title}</h1>
         <div class="actions">
-          <Filters path={path} query={query} searchLabel={searchLabel} />
+          {searchLabel && <Filters path={path} query={query} searchLabel={searchLabel} />}
           {rows && (rows.length > 0 || list.isFiltered) && action}
         </div>
       </div>

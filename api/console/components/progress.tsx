@@ -20,19 +20,14 @@ export function ProgressCard({ title, progress, following = 0 }: Props) {
     ? [workText(progress), remainingText(progress, now), after].filter(Boolean).join(' · ')
     : '';
   return (
-    <section class="card progress-card" aria-label={title}>
-      <p class="progress-title">
+    <section class="card stack-tight" aria-label={title}>
+      <p class="spread">
         <strong>{progress ? phaseText(progress) : 'Waiting'}</strong>
-        {progress?.started_at ? (
+        {progress && (
           <span class="quiet">
-            started <Age time={progress.started_at} />
+            {progress.started_at ? 'started' : 'submitted'}{' '}
+            <Age time={progress.started_at ?? progress.created_at} />
           </span>
-        ) : (
-          progress && (
-            <span class="quiet">
-              submitted <Age time={progress.created_at} />
-            </span>
-          )
         )}
       </p>
       <ProgressBar fraction={progress ? fractionDone(progress) : null} label={title} />

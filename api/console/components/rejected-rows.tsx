@@ -1,32 +1,38 @@
 import { count } from '../../client/format.ts';
-import type { ApiProblem } from '../../client/problem.ts';
 import type { RejectedRow } from '../../client/types.ts';
 import { rejectExplanation, rejectReason } from '../../client/words.ts';
-import { Problem, SkeletonRows } from './basics.tsx';
+import type { Query } from '../query.ts';
+import { QueryState } from './basics.tsx';
 import { type ListColumn, ListTable } from './list-table.tsx';
 
-const columns: ListColumn<RejectedRow>[] = [
+export const rejectColumns: ListColumn<Pick<RejectedRow, 'raw' | 'line' | 'code'>>[] = [
   { label: 'Row', isName: true, cell: ({ raw }) => <code class="path">{raw}</code> },
   { label: 'Line', isNumber: true, cell: ({ line }) => count(line) },
   {
     label: 'Reason',
     cell: ({ code }) => <span title={`${code}: ${rejectExplanation(code)}`}>{rejectReason(code)}</span>,
   },
+];
+const columns: ListColumn<RejectedRow>[] = [
+  ...rejectColumns,
   { label: 'File', cell: ({ file }) => <span class="path">{file}</span> },
 ];
 
+export interface RejectsShown {
+  rows: RejectedRow[];
+  more: boolean;
+}
+
 interface Props {
-  rejects: { rows: RejectedRow[]; more: boolean } | undefined;
-  problem?: ApiProblem;
-  retry: () => void;
+  query: Query<RejectsShown>;
   /** More rows may be rejected until then. */
   hasEnded: boolean;
   download: string;
 }
 
-export function RejectedRows({ rejects, problem, retry, hasEnded, download }: Props) {
-  if (problem && !rejects) return <Problem problem={problem} retry={retry} />;
-  if (!rejects) return <SkeletonRows rows={2} />;
+export function RejectedRows({ query, hasEnded, download }: Props) {
+  const rejects = query.data;
+  if (!rejects) return <QueryState query={query} rows={2} />;
   if (rejects.rows.length === 0)
     return <p class="quiet">{hasEnded ? 'No rows were rejected.' : 'None so far.'}</p>;
   return (

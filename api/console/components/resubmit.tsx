@@ -10,6 +10,7 @@ import { useAction } from '../hooks.ts';
 import { openPage } from '../router.ts';
 import { Problem } from './basics.tsx';
 import { LoadSteps } from './load/load-steps.tsx';
+import type { RejectsShown } from './rejected-rows.tsx';
 
 /** Submits the same path as a new job, after a correction or a temporary failure. */
 export function SubmitAgain({ log }: { log: ImportLog }) {
@@ -48,7 +49,7 @@ async function saveRows(path: string, name: string): Promise<void> {
 
 interface Props {
   log: ImportLog;
-  rejects: { rows: RejectedRow[]; more: boolean };
+  rejects: RejectsShown;
 }
 
 /** Lets the user correct the rejected rows in place and load them as a new file. */
@@ -70,7 +71,7 @@ export function CorrectRows({ log, rejects }: Props) {
   const isAll = !rejects.more && counts.omitted === 0 && counts.truncated === 0;
   return (
     <form
-      class="card correct"
+      class="card stack stack-tight"
       onSubmit={(event) => {
         event.preventDefault();
         setFile(new File([text ?? given], name, { type: 'text/csv' }));

@@ -3,7 +3,7 @@ import { count, percent } from '../../client/format.ts';
 import type { Audience, Load, Session } from '../../client/types.ts';
 import { isOpen } from '../../client/words.ts';
 import { read } from '../api-client.ts';
-import { Age, EmptyState, Status, UploadLink } from '../components/basics.tsx';
+import { Age, EmptyState, notYet, Status, UploadLink } from '../components/basics.tsx';
 import { ListPage } from '../components/list-page.tsx';
 import type { ListColumn } from '../components/list-table.tsx';
 import { InlineProgress } from '../components/progress.tsx';
@@ -25,7 +25,6 @@ function AudienceProgress({ audience }: { audience: Audience }) {
 
 /** A 0 of an unfinished load is shown as –. */
 const isCounted = ({ unique_devices, status }: Audience) => unique_devices > 0 || !isOpen(status);
-const notYet = <span class="quiet">–</span>;
 
 function MatchRate({ audience }: { audience: Audience }) {
   const share = shareOf(audience.matched_devices, audience.unique_devices);

@@ -1,9 +1,8 @@
-import { type ApiResponse, importPath } from '../../client/client.ts';
-import { count } from '../../client/format.ts';
+import { importPath } from '../../client/client.ts';
 import type { FileReport, ImportLog, RejectedRow, Session } from '../../client/types.ts';
 import { importTitle, isOpen, statusWords } from '../../client/words.ts';
 import { read, readRows } from '../api-client.ts';
-import { Errors, QueryState, Status, Times } from '../components/basics.tsx';
+import { counted, Errors, QueryState, Status, Times } from '../components/basics.tsx';
 import { CopyCurl } from '../components/copy-curl.tsx';
 import { FilesTable } from '../components/files-table.tsx';
 import { RejectedRows } from '../components/rejected-rows.tsx';
@@ -22,7 +21,7 @@ const APART_MS = 500;
 
 function Facts({ log }: { log: ImportLog }) {
   const isDeletion = log.log_type === 1;
-  const final = (value: string) => (isOpen(log.status) ? <span class="quiet">–</span> : count(Number(value)));
+  const final = (value: string) => counted(isOpen(log.status) ? null : Number(value));
   return (
     <dl class="facts">
       <dt>{isDeletion ? 'Device-attribute pairs removed' : 'Rows read'}</dt>
@@ -60,22 +59,19 @@ function AfterFailure({ log, canImport }: ActionsProps) {
 
 export function ImportDetailPage({ session, id }: { session: Session; id: number }) {
   const path = `${importPath}/${id}`;
-  const log = useQuery(path, (signal) => read<ImportLog>(path, signal), { apartMs: APART_MS });
-  const files = useQuery(`${path}/files`, (signal) => read<FileReport[]>(`${path}/files`, signal), {
-    apartMs: APART_MS,
-  });
+  const options = { apartMs: APART_MS };
+  const log = useQuery(path, (signal) => read<ImportLog>(path, signal), options);
+  const files = useQuery(`${path}/files`, (signal) => read<FileReport[]>(`${path}/files`, signal), options);
   const rejects = useQuery(
     `${path}/rejects`,
     (signal) => readRows<RejectedRow>(`${path}/rejects`, REJECTS, signal),
-    {
-      apartMs: APART_MS,
-    },
+    options,
   );
   useLive(`${importPath}/events`, ({ type, data }) => {
     if (type === 'import' && data.import_log_id !== id) return;
     for (const query of [log, files, rejects]) query.refresh();
   });
-  const record = (log.data as ApiResponse<ImportLog> | undefined)?.data;
+  const record = log.data?.data;
   // Read again when the job has ended.
   const progress = useProgress(record ? path : null, record?.status);
   useTitle(`Import ${id}`);
@@ -88,7 +84,7 @@ export function ImportDetailPage({ session, id }: { session: Session; id: number
   const canImport = session.scopes.includes('import');
   return (
     <>
-      <div class="page-head report-head">
+      <div class="report-head stack stack-tight">
         <p class="crumb">
           <a href="/console/imports">Imports</a> / {isDeletion ? 'Deletion' : 'Import'} {id}
         </p>
@@ -108,22 +104,11 @@ export function ImportDetailPage({ session, id }: { session: Session; id: number
         <>
           <section>
             <h2>Files</h2>
-            <FilesTable
-              files={files.data?.data}
-              hasEnded={hasEnded}
-              problem={files.problem}
-              retry={files.reload}
-            />
+            <FilesTable query={files} hasEnded={hasEnded} />
           </section>
           <section>
             <h2>Rejected rows</h2>
-            <RejectedRows
-              rejects={rejects.data}
-              problem={rejects.problem}
-              retry={rejects.reload}
-              hasEnded={hasEnded}
-              download={`${path}/rejects`}
-            />
+            <RejectedRows query={rejects} hasEnded={hasEnded} download={`${path}/rejects`} />
             {hasEnded && canImport && rejects.data && <CorrectRows log={record} rejects={rejects.data} />}
           </section>
         </>

@@ -1,8 +1,7 @@
 import { importPath } from '../../client/client.ts';
-import { count } from '../../client/format.ts';
 import type { ImportLog, Session } from '../../client/types.ts';
 import { importTitle, isOpen } from '../../client/words.ts';
-import { Age, EmptyState, Status, UploadLink } from '../components/basics.tsx';
+import { Age, counted, EmptyState, Status, UploadLink } from '../components/basics.tsx';
 import { ListPage } from '../components/list-page.tsx';
 import type { ListColumn } from '../components/list-table.tsx';
 import { InlineProgress } from '../components/progress.tsx';
@@ -16,8 +15,7 @@ function ImportProgress({ id }: { id: number }) {
 }
 
 /** Counts of an unfinished job are not final. */
-const counted = (log: ImportLog, value: string) =>
-  isOpen(log.status) ? <span class="quiet">–</span> : count(Number(value));
+const final = (log: ImportLog, value: string) => counted(isOpen(log.status) ? null : Number(value));
 
 const columns: ListColumn<ImportLog>[] = [
   {
@@ -38,8 +36,8 @@ const columns: ListColumn<ImportLog>[] = [
       </>
     ),
   },
-  { label: 'Rows', isNumber: true, cell: (log) => counted(log, log.total_rows) },
-  { label: 'Unique devices', isNumber: true, cell: (log) => counted(log, log.unique_devices) },
+  { label: 'Rows', isNumber: true, cell: (log) => final(log, log.total_rows) },
+  { label: 'Unique devices', isNumber: true, cell: (log) => final(log, log.unique_devices) },
   { label: 'Submitted', cell: ({ created_at }) => <Age time={created_at} /> },
 ];
 

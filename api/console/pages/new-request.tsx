@@ -3,12 +3,11 @@ import { useState } from 'preact/hooks';
 import { MAX_IDENTIFIERS, readIdentifiers } from '../../../schemas/identifier-text.ts';
 import { privacyPath } from '../../client/client.ts';
 import { count } from '../../client/format.ts';
-import type { PrivacyRequest, Session } from '../../client/types.ts';
+import type { PrivacyRequest } from '../../client/types.ts';
 import { change, newKey } from '../api-client.ts';
 import { Choice, Problem } from '../components/basics.tsx';
 import { useAction, useTitle } from '../hooks.ts';
 import { openPage } from '../router.ts';
-import { NoScopePage } from './notices.tsx';
 
 type Type = PrivacyRequest['type'];
 
@@ -38,7 +37,7 @@ function refusalOf(text: string): string {
     : '';
 }
 
-export function NewRequestPage({ session }: { session: Session }) {
+export function NewRequestPage() {
   useTitle('New privacy request');
   const [type, setType] = useState<Type>('access');
   const [isFile, setFile] = useState(false);
@@ -48,7 +47,6 @@ export function NewRequestPage({ session }: { session: Session }) {
   const { isBusy, problem, run, dismiss } = useAction();
   /** The same for a retry. Changing the form makes it a new request. */
   const [key, setKey] = useState(newKey);
-  if (!session.scopes.includes('privacy')) return <NoScopePage scope="privacy" />;
 
   const onChange = () => {
     setRefusal('');
@@ -68,17 +66,17 @@ export function NewRequestPage({ session }: { session: Session }) {
   };
   return (
     <>
-      <div class="page-head report-head">
+      <div class="report-head stack stack-tight">
         <p class="crumb">
           <a href="/console/requests">Privacy requests</a> / New request
         </p>
         <h1>New privacy request</h1>
       </div>
-      <form class="upload card" onSubmit={submit} onInput={onChange}>
+      <form class="card stack stack-wide" onSubmit={submit} onInput={onChange}>
         <Choice legend="What to do" value={type} onChoose={setType} options={types} />
         <Choice legend="Devices" value={isFile} onChoose={setFile} options={sources} />
         {isFile ? (
-          <p class="field">
+          <p class="field stack stack-tight">
             <label for="path">Path of the file, relative to your prefix</label>
             <input
               id="path"

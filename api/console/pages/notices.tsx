@@ -6,7 +6,7 @@ import { useTitle } from '../hooks.ts';
 export function NotFoundPage({ what = 'page' }: { what?: string }) {
   useTitle('Not found');
   return (
-    <div class="narrow">
+    <div class="narrow stack stack-wide">
       <h1>Not found</h1>
       <p>
         This {what} does not exist or you have no access to it. Check the address, or sign in with the key or
@@ -25,7 +25,7 @@ export function NotFoundPage({ what = 'page' }: { what?: string }) {
 export function NoScopePage({ scope }: { scope: string }) {
   useTitle('Not allowed');
   return (
-    <div class="narrow">
+    <div class="narrow stack stack-wide">
       <h1>Not allowed</h1>
       <p>
         Your API key does not have the scope <code>{scope}</code>. Sign in with a key that has it.
@@ -38,7 +38,7 @@ export function NoScopePage({ scope }: { scope: string }) {
 export function OtherAccountPage({ session }: { session: Session }) {
   useTitle('Another account');
   return (
-    <div class="sign-in card">
+    <div class="sign-in card stack stack-wide">
       <h1>This link is for another account</h1>
       <p>
         You are still signed in as {session.customer ?? session.partner_name}. To use the link, sign out and

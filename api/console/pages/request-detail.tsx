@@ -1,21 +1,19 @@
 import { privacyPath } from '../../client/client.ts';
-import { count } from '../../client/format.ts';
-import type { PrivacyRequestDetails, Session } from '../../client/types.ts';
+import type { PrivacyRequestDetails } from '../../client/types.ts';
 import { isOpen, requestTitle, statusWords } from '../../client/words.ts';
 import { read } from '../api-client.ts';
-import { Errors, QueryState, Status, Times } from '../components/basics.tsx';
+import { counted, Errors, QueryState, Status, Times } from '../components/basics.tsx';
 import { type ListColumn, ListTable } from '../components/list-table.tsx';
 import { save } from '../csv.ts';
 import { useAnnounce, useTitle } from '../hooks.ts';
 import { useQuery } from '../query.ts';
-import { NoScopePage, NotFoundPage } from './notices.tsx';
+import { NotFoundPage } from './notices.tsx';
 
 const POLL_MS = 1_000;
 
 type Device = NonNullable<PrivacyRequestDetails['devices']>[number];
 
 function Facts({ request }: { request: PrivacyRequestDetails }) {
-  const counted = (value: number | null) => (value === null ? <span class="quiet">–</span> : count(value));
   return (
     <dl class="facts">
       <dt>Identifiers</dt>
@@ -24,6 +22,26 @@ function Facts({ request }: { request: PrivacyRequestDetails }) {
       <dd class="numbers">{counted(request.found)}</dd>
       <Times {...request} />
     </dl>
+  );
+}
+
+function SaveButton({
+  text,
+  type,
+  name,
+  title,
+}: {
+  text: string;
+  type: string;
+  name: string;
+  title: string;
+}) {
+  return (
+    <p class="actions">
+      <button type="button" onClick={() => save(new Blob([text], { type }), name)}>
+        {title}
+      </button>
+    </p>
   );
 }
 
@@ -37,16 +55,12 @@ function Receipt({ request: { request_id: id, receipt } }: { request: PrivacyReq
         States what was done, where copies remain and until when. It is signed as a JWS (
         <a href="/.well-known/jwks.json">public keys</a>) and names no device.
       </p>
-      <p class="actions">
-        <button
-          type="button"
-          onClick={() =>
-            save(new Blob([receipt], { type: 'application/jose' }), `receipt-of-request-${id}.jws`)
-          }
-        >
-          Save the receipt
-        </button>
-      </p>
+      <SaveButton
+        text={receipt}
+        type="application/jose"
+        name={`receipt-of-request-${id}.jws`}
+        title="Save the receipt"
+      />
     </section>
   );
 }
@@ -84,42 +98,31 @@ function Stored({ request: { request_id: id, type, status, devices } }: { reques
             rows={devices}
             rowKey={({ identifier }) => identifier}
           />
-          <p class="actions">
-            <button
-              type="button"
-              onClick={() =>
-                save(
-                  new Blob([JSON.stringify(devices, null, 2)], { type: 'application/json' }),
-                  `answer-to-request-${id}.json`,
-                )
-              }
-            >
-              Save as JSON
-            </button>
-          </p>
+          <SaveButton
+            text={JSON.stringify(devices, null, 2)}
+            type="application/json"
+            name={`answer-to-request-${id}.json`}
+            title="Save as JSON"
+          />
         </>
       )}
     </section>
   );
 }
 
-export function RequestDetailPage({ session, id }: { session: Session; id: number }) {
+export function RequestDetailPage({ id }: { id: number }) {
   useTitle(`Privacy request ${id}`);
-  const isAllowed = session.scopes.includes('privacy');
   const path = `${privacyPath}/${id}`;
-  const query = useQuery(
-    isAllowed ? path : null,
-    async (signal) => (await read<PrivacyRequestDetails>(path, signal)).data,
-    { again: ({ status }) => (isOpen(status) ? POLL_MS : null) },
-  );
+  const query = useQuery(path, async (signal) => (await read<PrivacyRequestDetails>(path, signal)).data, {
+    again: ({ status }) => (isOpen(status) ? POLL_MS : null),
+  });
   const request = query.data;
   useAnnounce(request && `Privacy request ${id}: ${statusWords[request.status]}`);
-  if (!isAllowed) return <NoScopePage scope="privacy" />;
   if (query.problem?.status === 404) return <NotFoundPage what="privacy request" />;
   if (!request) return <QueryState query={query} rows={8} />;
   return (
     <>
-      <div class="page-head report-head">
+      <div class="report-head stack stack-tight">
         <p class="crumb">
           <a href="/console/requests">Privacy requests</a> / Request {id}
         </p>

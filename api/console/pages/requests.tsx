@@ -1,21 +1,13 @@
 import { privacyPath } from '../../client/client.ts';
-import { count } from '../../client/format.ts';
-import type { PrivacyRequest, Session } from '../../client/types.ts';
+import type { PrivacyRequest } from '../../client/types.ts';
 import { isOpen, requestTitle } from '../../client/words.ts';
-import { read } from '../api-client.ts';
-import { Age, EmptyState, Pager, QueryState, Status } from '../components/basics.tsx';
-import { type ListColumn, ListTable } from '../components/list-table.tsx';
-import { useTitle } from '../hooks.ts';
-import { useQuery } from '../query.ts';
-import { hrefWith } from '../router.ts';
-import { NoScopePage } from './notices.tsx';
+import { Age, counted, EmptyState, Status } from '../components/basics.tsx';
+import { ListPage } from '../components/list-page.tsx';
+import type { ListColumn } from '../components/list-table.tsx';
 
-const PAGE = '25';
 const path = '/console/requests';
 /** `open`: while a request is unfinished. */
 const POLL_MS = { open: 1_000, idle: 10_000 };
-
-const counted = (value: number | null) => (value === null ? <span class="quiet">–</span> : count(value));
 
 const columns: ListColumn<PrivacyRequest>[] = [
   {
@@ -39,35 +31,19 @@ const NewRequest = () => (
   </a>
 );
 
-export function RequestsPage({ session, query }: { session: Session; query: URLSearchParams }) {
-  useTitle('Privacy requests');
-  const isAllowed = session.scopes.includes('privacy');
-  const cursor = query.get('cursor') ?? undefined;
-  const page = hrefWith(privacyPath, { limit: PAGE, cursor });
-  const list = useQuery(isAllowed ? page : null, (signal) => read<PrivacyRequest[]>(page, signal), {
-    again: ({ data }) => POLL_MS[data.some(({ status }) => isOpen(status)) ? 'open' : 'idle'],
-    keep: true,
-  });
-  if (!isAllowed) return <NoScopePage scope="privacy" />;
-  const rows = list.data?.data;
-  const next = list.data?.next;
+export function RequestsPage({ query }: { query: URLSearchParams }) {
   return (
-    <>
-      <div class="page-head">
-        <h1>Privacy requests</h1>
-        <div class="actions">{rows && rows.length > 0 && <NewRequest />}</div>
-      </div>
-      <QueryState query={list} rows={5} />
-      {rows && rows.length > 0 && (
-        <ListTable
-          caption="Privacy requests, newest first"
-          columns={columns}
-          rows={rows}
-          rowKey={({ request_id }) => request_id}
-          isStale={list.isStale}
-        />
-      )}
-      {rows?.length === 0 && (
+    <ListPage
+      title="Privacy requests"
+      noun="privacy request"
+      path={path}
+      apiPath={privacyPath}
+      query={query}
+      columns={columns}
+      action={<NewRequest />}
+      rowKey={({ request_id }) => request_id}
+      again={(rows) => POLL_MS[rows.some(({ status }) => isOpen(status)) ? 'open' : 'idle']}
+      empty={
         <EmptyState isPage title="There are no privacy requests yet">
           <p>
             People may ask to have the data about their devices deleted, or to see it. Each request gets a
@@ -75,12 +51,7 @@ export function RequestsPage({ session, query }: { session: Session; query: URLS
           </p>
           <NewRequest />
         </EmptyState>
-      )}
-      <Pager
-        label="Pages of privacy requests"
-        first={cursor && path}
-        next={next ? hrefWith(path, { cursor: next }) : undefined}
-      />
-    </>
+      }
+    />
   );
 }

@@ -4,7 +4,7 @@ import { count, plural } from '../../client/format.ts';
 import type { Audience, FileReport, Load, Session } from '../../client/types.ts';
 import { isOpen, statusWords } from '../../client/words.ts';
 import { read } from '../api-client.ts';
-import { Errors, Problem, SkeletonRows } from '../components/basics.tsx';
+import { CsvButton, Errors, Problem, SkeletonRows } from '../components/basics.tsx';
 import { FilesTable } from '../components/files-table.tsx';
 import { ProgressCard } from '../components/progress.tsx';
 import { CompareSection } from '../components/report/compare-section.tsx';
@@ -30,22 +30,23 @@ const APART_MS = 500;
 /** All data of the report, reloaded on events. A share link reads only the report, without events. */
 function useReport(segment: number, isShared: boolean) {
   const bySegment = `${audiencePath}?segment_id=${segment}`;
-  const audience = useQuery(bySegment, async (signal) => (await read<Audience[]>(bySegment, signal)).data, {
-    apartMs: APART_MS,
-  });
+  const options = { apartMs: APART_MS };
+  const audience = useQuery(
+    bySegment,
+    async (signal) => (await read<Audience[]>(bySegment, signal)).data,
+    options,
+  );
   const record = audience.data?.[0];
   const path = record ? `${audiencePath}/${record.audience_id}` : null;
   const loads = useQuery(
     path && `${path}/loads`,
     (signal) => read<Load[]>(`${path}/loads?limit=${LOADS}`, signal),
-    {
-      apartMs: APART_MS,
-    },
+    options,
   );
   const files = useQuery(
     isShared ? null : path && `${path}/files`,
     (signal) => read<FileReport[]>(`${path}/files`, signal),
-    { apartMs: APART_MS },
+    options,
   );
   const devices = record?.unique_devices ?? 0;
   const composition = useComposition(path && devices > 0 ? `${path}/composition` : null, devices);
@@ -97,14 +98,7 @@ function FilesSection({ path, files, file }: { path: string; files: FileReport[]
           <p class="quiet numbers">{count(rejects)} rejected</p>
         </>
       )}
-      <button
-        type="button"
-        class="quiet-button small table-csv"
-        aria-label="Download Files as CSV"
-        onClick={save}
-      >
-        CSV
-      </button>
+      <CsvButton caption="Files" onClick={save} />
     </div>
   );
 }
@@ -152,7 +146,7 @@ export function SegmentReportPage({ session, segment, query }: Props) {
   const file = fileNameOf(record.name);
   return (
     <>
-      <div class="page-head report-head">
+      <div class="report-head stack stack-tight">
         <p class="crumb">
           {isShared ? (
             `Shared by ${session.partner_name}, read-only`
@@ -228,12 +222,7 @@ export function SegmentReportPage({ session, segment, query }: Props) {
             {!!files.data?.data.length && (
               <FilesSection path={path} files={files.data.data} file={`${file}-files`} />
             )}
-            <FilesTable
-              files={files.data?.data}
-              hasEnded={!isOpen(record.status)}
-              problem={files.problem}
-              retry={files.reload}
-            />
+            <FilesTable query={files} hasEnded={!isOpen(record.status)} />
           </section>
           <NextSteps
             audience={record}

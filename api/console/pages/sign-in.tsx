@@ -28,7 +28,7 @@ export function SignInPage({ query }: { query: URLSearchParams }) {
   };
 
   return (
-    <div class="sign-in card">
+    <div class="sign-in card stack stack-wide">
       <h1>{partner ? 'This link has expired' : 'Sign in'}</h1>
       {!partner && <p class="quiet">See your audiences and imports, and watch them load.</p>}
       {reason && !problem && (
@@ -43,7 +43,7 @@ export function SignInPage({ query }: { query: URLSearchParams }) {
         </p>
       )}
       {problem && <Problem problem={problem} />}
-      <form method="post" onSubmit={submit}>
+      <form class="stack stack-tight" method="post" onSubmit={submit}>
         <label for="secret">API key or user token</label>
         <input
           id="secret"

@@ -81,7 +81,7 @@ export function UploadPage({ session, query }: { session: Session; query: URLSea
   return (
     <>
       <h1>Upload</h1>
-      <form class="upload card" onSubmit={start}>
+      <form class="card stack stack-wide" onSubmit={start}>
         <DropZone
           file={file}
           onFile={(next) => {
@@ -96,7 +96,7 @@ export function UploadPage({ session, query }: { session: Session; query: URLSea
           <Choice legend="Keys in the file" value={keyType} onChoose={setKeyType} options={keyTypes} />
         )}
         {kind === 'audience' && (
-          <p class="field">
+          <p class="field stack stack-tight">
             <label for="name">Name of the audience</label>
             <input
               id="name"
@@ -109,7 +109,7 @@ export function UploadPage({ session, query }: { session: Session; query: URLSea
           </p>
         )}
         {kind === 'append' && (
-          <p class="field">
+          <p class="field stack stack-tight">
             <label for="audience">Audience</label>
             <select
               id="audience"

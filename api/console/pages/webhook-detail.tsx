@@ -1,14 +1,14 @@
 import { useState } from 'preact/hooks';
 import { webhookPath } from '../../client/client.ts';
 import { count, exactTime, plural } from '../../client/format.ts';
-import type { Delivery, Session, Webhook } from '../../client/types.ts';
+import type { Delivery, Webhook } from '../../client/types.ts';
 import { change, newKey, read } from '../api-client.ts';
 import { Age, DeliveryState, QueryState, WebhookState } from '../components/basics.tsx';
 import { type ListColumn, ListTable } from '../components/list-table.tsx';
 import { announcement, useAction, useTitle } from '../hooks.ts';
 import { useQuery } from '../query.ts';
 import { hrefWith } from '../router.ts';
-import { NoScopePage, NotFoundPage } from './notices.tsx';
+import { NotFoundPage } from './notices.tsx';
 
 const PAGE = '25';
 /** `pending`: while a delivery is pending. */
@@ -76,19 +76,17 @@ const eventOf = ({ type, job_id }: Delivery) => {
   );
 };
 
-export function WebhookDetailPage({ session, id }: { session: Session; id: number }) {
+export function WebhookDetailPage({ id }: { id: number }) {
   useTitle(`Webhook ${id}`);
-  const isAllowed = session.scopes.includes('webhook');
   const at = `${webhookPath}/${id}`;
   const [cursor, setCursor] = useState<string>();
   const path = `${at}/deliveries`;
   const page = hrefWith(path, { limit: PAGE, cursor });
-  const webhook = useQuery(isAllowed ? at : null, async (signal) => (await read<Webhook>(at, signal)).data);
-  const deliveries = useQuery(isAllowed ? page : null, (signal) => read<Delivery[]>(page, signal), {
+  const webhook = useQuery(at, async (signal) => (await read<Webhook>(at, signal)).data);
+  const deliveries = useQuery(page, (signal) => read<Delivery[]>(page, signal), {
     again: ({ data }) => POLL_MS[data.some(({ status }) => status === 'pending') ? 'pending' : 'idle'],
     keep: true,
   });
-  if (!isAllowed) return <NoScopePage scope="webhook" />;
   if (webhook.problem?.status === 404) return <NotFoundPage what="webhook" />;
   if (!webhook.data) return <QueryState query={webhook} rows={8} />;
 
@@ -113,7 +111,7 @@ export function WebhookDetailPage({ session, id }: { session: Session; id: numbe
   const rows = deliveries.data?.data;
   return (
     <>
-      <div class="page-head report-head">
+      <div class="report-head stack stack-tight">
         <p class="crumb">
           <a href="/console/webhooks">Webhooks</a> / Webhook {id}
         </p>

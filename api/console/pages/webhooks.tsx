@@ -1,12 +1,11 @@
 import { webhookPath } from '../../client/client.ts';
-import type { Session, Webhook } from '../../client/types.ts';
+import type { Webhook } from '../../client/types.ts';
 import { read } from '../api-client.ts';
 import { Age, EmptyState, QueryState, WebhookState } from '../components/basics.tsx';
 import { type ListColumn, ListTable } from '../components/list-table.tsx';
 import { commandLine } from '../components/shell.tsx';
 import { useTitle } from '../hooks.ts';
 import { useQuery } from '../query.ts';
-import { NoScopePage } from './notices.tsx';
 
 const POLL_MS = 10_000;
 
@@ -27,15 +26,11 @@ const columns: ListColumn<Webhook>[] = [
   { label: 'Registered', cell: ({ created_at }) => <Age time={created_at} /> },
 ];
 
-export function WebhooksPage({ session }: { session: Session }) {
+export function WebhooksPage() {
   useTitle('Webhooks');
-  const isAllowed = session.scopes.includes('webhook');
-  const list = useQuery(
-    isAllowed ? webhookPath : null,
-    async (signal) => (await read<Webhook[]>(webhookPath, signal)).data,
-    { again: () => POLL_MS },
-  );
-  if (!isAllowed) return <NoScopePage scope="webhook" />;
+  const list = useQuery(webhookPath, async (signal) => (await read<Webhook[]>(webhookPath, signal)).data, {
+    again: () => POLL_MS,
+  });
   return (
     <>
       <h1>Webhooks</h1>

@@ -6,9 +6,9 @@ import type { AttributeDocument } from '../../../schemas/documents.ts';
 import { changeAttribute } from '../../../schemas/http.ts';
 import { attribute, importLogId } from '../../../schemas/http-answers.ts';
 import { pageQuery } from '../../../schemas/http-queries.ts';
-import { direct, sendJson } from '../../http/change.ts';
+import { answer, direct, sendJson } from '../../http/change.ts';
 import { change, type Operation, read } from '../../http/operation.ts';
-import { createPublicAddress, cutPage } from '../../http/pages.ts';
+import { cutPage } from '../../http/pages.ts';
 import { notFound } from '../../http/problem.ts';
 import { json, link, location, nothing, tagged } from '../../http/responses.ts';
 import { jsonArray, sendChunks } from '../../http/stream-json.ts';
@@ -35,11 +35,8 @@ export function attributeOperations({
   attributes,
   attributeDevices,
   bodies,
-  config,
   log,
 }: Dependencies): Operation[] {
-  const addressOf = createPublicAddress(config);
-
   async function toRecords(some: AttributeDocument[]) {
     const devices = await attributeDevices.of(some.map(({ _id }) => _id));
     return some.map((one) => toAttribute(one, devices.get(one._id) ?? 0));
@@ -63,7 +60,7 @@ export function attributeOperations({
       const { partner } = ctx.state.scope;
       if (limit === undefined) return sendChunks(ctx, 'application/json', jsonArray(allOf(partner, before)));
       const found = await attributes.page(partner, { before, limit: limit + 1 }).toArray();
-      const page = cutPage(ctx, addressOf(ctx.path), found, { limit }, ({ _id }) => _id);
+      const page = cutPage(ctx, found, { limit }, ({ _id }) => _id);
       sendJson(ctx, await toRecords(page));
     },
   });
@@ -121,8 +118,7 @@ export function attributeOperations({
             .catch((error) =>
               log.warn({ err: error, job: job._id }, 'deleting the attribute again repeats its deletion'),
             );
-          const body = JSON.stringify({ import_log_id: job._id });
-          return { status: 202, body, location: addressOf(`${importPath}/${job._id}`) };
+          return answer(202, { import_log_id: job._id }, `${importPath}/${job._id}`);
         },
       };
     },

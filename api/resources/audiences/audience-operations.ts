@@ -4,10 +4,9 @@ import { segmentOf } from '../../../pipeline/stores/audiences.ts';
 import { audienceDetails, audienceIds } from '../../../schemas/http-answers.ts';
 import { dryRunId } from '../../../schemas/http-dry-runs.ts';
 import { dryRunQuery } from '../../../schemas/http-queries.ts';
-import { type Change, direct } from '../../http/change.ts';
+import { answer, type Change, direct } from '../../http/change.ts';
 import type { Context } from '../../http/context.ts';
 import { change, type Operation, read } from '../../http/operation.ts';
-import { createPublicAddress } from '../../http/pages.ts';
 import { notFound } from '../../http/problem.ts';
 import { example, json, location, nothing, tagged } from '../../http/responses.ts';
 import { jsonArray, mapEach, sendChunks } from '../../http/stream-json.ts';
@@ -26,7 +25,6 @@ const changing = { ...firstparty, scopes: ['audience'] } as const;
 
 export function audienceOperations(deps: Dependencies, queueDryRun: QueueDryRun): Operation[] {
   const { audiences, bodies, log, config } = deps;
-  const addressOf = createPublicAddress(config);
   const pathOf = (ctx: Context) => ctx.path.replace(/\/$/, '');
 
   const create = change({
@@ -61,11 +59,8 @@ export function audienceOperations(deps: Dependencies, queueDryRun: QueueDryRun)
           await withDeadline(AUDIENCE_MS, audiences.ensure(job)).catch((error) =>
             log.warn({ err: error, job: job._id }, 'audience not created: dispatch creates it with the job'),
           );
-          return {
-            status: 201,
-            body: JSON.stringify({ audience_id: job._id, default_warehouse_segment_id: segmentOf(job._id) }),
-            location: addressOf(`${pathOf(ctx)}/${job._id}`),
-          };
+          const ids = { audience_id: job._id, default_warehouse_segment_id: segmentOf(job._id) };
+          return answer(201, ids, `${pathOf(ctx)}/${job._id}`);
         },
       };
     },
@@ -104,7 +99,7 @@ export function audienceOperations(deps: Dependencies, queueDryRun: QueueDryRun)
         const { _id: audience, generation } = await audienceOf(deps, ctx);
         return { kind: 'audience', partner, filePath, audience, generation };
       },
-      answer: (job) => ({ status: 204, location: addressOf(`${pathOf(ctx)}/loads/${job._id}`) }),
+      answer: (job) => ({ status: 204, location: `${pathOf(ctx)}/loads/${job._id}` }),
     };
   }
   const renameOrAppend = change({

@@ -7,7 +7,6 @@ import type { Context } from '../../http/context.ts';
 import { notFound } from '../../http/problem.ts';
 import { parseId } from '../../http/validate.ts';
 import type { ApiStores } from '../../stores/api-stores.ts';
-import { createFloor } from './privacy-floor.ts';
 
 const running: JobPhase[] = ['listed', 'decided'];
 
@@ -24,6 +23,17 @@ export interface OpenLoads {
   /** The audiences with open loads. */
   audiences(): number[];
 }
+
+/**
+ * The privacy floor hides counts below it, zero included, and all counts of a smaller audience: an audience of one device would reveal
+ * what is known about it. It does not protect against differencing two reports.
+ */
+type Floor = (count: number) => number | null;
+
+export const createFloor =
+  (floor: number, audienceDevices: number): Floor =>
+  (count) =>
+    audienceDevices < floor || count < floor ? null : count;
 
 const latest = (a: Date, b: Date) => (a > b ? a : b);
 

@@ -7,7 +7,7 @@ import { audienceQuery } from '../../../schemas/http-queries.ts';
 import { JobStatus } from '../../../schemas/job-documents.ts';
 import { sendJson } from '../../http/change.ts';
 import { type Operation, read } from '../../http/operation.ts';
-import { createPublicAddress, cutPage } from '../../http/pages.ts';
+import { cutPage } from '../../http/pages.ts';
 import { json, link, tagged } from '../../http/responses.ts';
 import { jsonArray, sendChunks } from '../../http/stream-json.ts';
 import { audiencePath, type Dependencies, firstparty } from '../shared.ts';
@@ -41,7 +41,6 @@ async function firstOf<T>(items: AsyncGenerator<T>, count: number): Promise<T[]>
 
 export function listAudiences(deps: Dependencies): Operation {
   const { audiences, config } = deps;
-  const addressOf = createPublicAddress(config);
 
   return read({
     ...firstparty,
@@ -67,7 +66,7 @@ export function listAudiences(deps: Dependencies): Operation {
       const records = recordsOf(found, (one) => toAudience(one, open, config.privacyFloor), status);
       if (limit === undefined) return sendChunks(ctx, 'application/json', jsonArray(records));
       const some = await firstOf(records, limit + 1);
-      const page = cutPage(ctx, addressOf(ctx.path), some, { ...query, limit }, (last) => last.audience_id);
+      const page = cutPage(ctx, some, { ...query, limit }, (last) => last.audience_id);
       sendJson(ctx, page);
     },
   });

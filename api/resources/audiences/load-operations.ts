@@ -1,17 +1,22 @@
-/** …/audience/<id>/loads: every load of an audience with its status, counts, errors and progress. */
+/** Additions to the specification: the loads of an audience with their results and progress, its files, its rejected rows. */
 import { z } from 'zod';
-import { audienceLoad, audienceLoadDetails } from '../../../schemas/http-answers.ts';
+import {
+  audienceLoad,
+  audienceLoadDetails,
+  fileReport,
+  rejectedRowOfLoad,
+} from '../../../schemas/http-answers.ts';
 import { pageQuery } from '../../../schemas/http-queries.ts';
 import { sendJson } from '../../http/change.ts';
 import { type Operation, read } from '../../http/operation.ts';
-import { createPublicAddress, cutPage, LISTED } from '../../http/pages.ts';
+import { cutPage, LISTED } from '../../http/pages.ts';
 import { notFound } from '../../http/problem.ts';
 import { example, json, link, rejectsLink, tagged } from '../../http/responses.ts';
-import { jsonArray, mapEach, sendChunks } from '../../http/stream-json.ts';
+import { jsonArray, jsonLines, mapEach, sendChunks } from '../../http/stream-json.ts';
 import { parseId } from '../../http/validate.ts';
-import { filesOfJob, toFileReport } from '../../jobs/file-records.ts';
+import { filesOfAudience, filesOfJob, toFileReport } from '../../jobs/file-records.ts';
 import { createReadProgress, describedProgress, toProgress } from '../../jobs/progress-records.ts';
-import { linkRejects } from '../../jobs/reject-records.ts';
+import { linkRejects, rejectedRows } from '../../jobs/reject-records.ts';
 import { audiencePath, type Dependencies, firstparty } from '../shared.ts';
 import { audienceOf } from './audience-records.ts';
 import { doneLoad, isCancelledByClear, shownOfLoad, toLoad, withoutPaths } from './load-records.ts';
@@ -35,7 +40,6 @@ const noFiles = {
 
 export function loadOperations(deps: Dependencies): Operation[] {
   const { jobs, config } = deps;
-  const addressOf = createPublicAddress(config);
 
   const list = read({
     ...firstparty,
@@ -57,7 +61,7 @@ export function loadOperations(deps: Dependencies): Operation[] {
     async handle(ctx, { limit = LISTED, cursor }) {
       const audience = await audienceOf(deps, ctx);
       const found = await jobs.listLoads(audience, shownOfLoad, { limit: limit + 1, before: cursor });
-      const page = cutPage(ctx, addressOf(ctx.path), found, { limit }, ({ _id }) => _id);
+      const page = cutPage(ctx, found, { limit }, ({ _id }) => _id);
       sendJson(
         ctx,
         page.map((load) => {
@@ -80,7 +84,7 @@ export function loadOperations(deps: Dependencies): Operation[] {
       const audience = await audienceOf(deps, ctx);
       const load = await jobs.findLoad(audience, id, shownOfLoad);
       if (!load) throw notFound();
-      linkRejects(ctx, load, addressOf(ctx.path.replace(/\/loads\/.*/, '/rejects')));
+      linkRejects(ctx, load, ctx.path.replace(/\/loads\/.*/, '/rejects'));
       const head = `${JSON.stringify(toLoad(load, audience)).slice(0, -1)},"file":[`;
       const files = mapEach(filesOfJob(deps, load), toFileReport);
       await sendChunks(ctx, 'application/json', jsonArray(files, head, ']}'));
@@ -102,5 +106,37 @@ export function loadOperations(deps: Dependencies): Operation[] {
     },
   });
 
-  return [list, get, progress];
+  const files = read({
+    ...firstparty,
+    path: `${audiencePath}/:audience_id/files`,
+    operationId: 'listAudienceFiles',
+    summary: 'List the files of an audience',
+    description: 'Each file with its row counts, and the reason if it failed.',
+    responses: tagged(json(z.array(fileReport), 'Files')),
+    async handle(ctx) {
+      const { _id, generation } = await audienceOf(deps, ctx);
+      const found = filesOfAudience(deps, _id, generation);
+      await sendChunks(ctx, 'application/json', jsonArray(mapEach(found, toFileReport)));
+    },
+  });
+
+  async function* rejectsOf(audience: number, generation: number) {
+    for await (const load of jobs.listedLoads(audience, generation))
+      for await (const row of rejectedRows(deps, load, config.rejectsPerFile))
+        yield { load_id: load._id, ...row };
+  }
+  const rejects = read({
+    ...firstparty,
+    path: `${audiencePath}/:audience_id/rejects`,
+    operationId: 'listAudienceRejects',
+    summary: 'List the rejected rows of an audience',
+    description: 'NDJSON: one JSON object per line, ordered by load, file and line. Empty after a clear.',
+    responses: tagged(json(rejectedRowOfLoad, 'Rejected rows', { type: 'application/x-ndjson' })),
+    async handle(ctx) {
+      const { _id, generation } = await audienceOf(deps, ctx);
+      await sendChunks(ctx, 'application/x-ndjson', jsonLines(rejectsOf(_id, generation)));
+    },
+  });
+
+  return [list, get, progress, files, rejects];
 }

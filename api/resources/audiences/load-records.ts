@@ -1,7 +1,9 @@
 /** Loads of an audience as partners see them. An addition to the specification: it explains why a load failed. */
 import { fileFailureCodes } from '../../../schemas/codes.ts';
 import type { AudienceDocument } from '../../../schemas/documents.ts';
+import { audienceLoad } from '../../../schemas/http-answers.ts';
 import { type JobDocument, type JobPhase, JobStatus } from '../../../schemas/job-documents.ts';
+import { exampleOf } from '../../http/responses.ts';
 
 export const shownOfLoad = {
   generation: 1,
@@ -79,23 +81,4 @@ export const withoutPaths = (load: ReturnType<typeof toLoad>) => ({
 });
 
 /** An example in the OpenAPI document. */
-export const doneLoad = {
-  load_id: 57,
-  file_path: 'acme/summer/day-2/',
-  prefix_matches: [] as string[],
-  generation: 1,
-  cleared: false,
-  status: 2,
-  files: 2,
-  files_done: 2,
-  unique_devices: 4_800,
-  total_rows: 5_210,
-  rows_accepted: 5_200,
-  rows_rejected: { bad_identifier: 8, opted_out: 2 },
-  suppressed: 0,
-  new_devices: 3_000,
-  audience_devices: 5_000,
-  errors: null,
-  created_at: '2026-06-02T08:30:00.000Z',
-  updated_at: '2026-06-02T08:31:12.000Z',
-};
+export const doneLoad = exampleOf(audienceLoad);

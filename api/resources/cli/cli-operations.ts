@@ -1,12 +1,10 @@
 /** Serves the CLI that partners install, which deploy/build-cli.mjs wrote beside the compiled service. */
 import { readFile } from 'node:fs/promises';
-import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
 import { z } from 'zod';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { type Operation, read } from '../../http/operation.ts';
 import { json, tagged } from '../../http/responses.ts';
-import { answerTagged } from '../../http/tag-answer.ts';
+import { gzipped, once, sendFile } from '../../http/static-file.ts';
 
 const directory = new URL('./cli/', import.meta.url);
 
@@ -16,9 +14,9 @@ async function readCli() {
       readFile(new URL('headrace', directory)),
       readFile(new URL('headrace.sha256', directory), 'utf8'),
     ]);
-    // Weak, because it is the same for every encoding.
-    const tag = `W/"${checksum.split(' ')[0]}"`;
-    return { plain, packed: await promisify(gzip)(plain), checksum, tag };
+    const etag = `W/"${checksum.split(' ')[0]}"`;
+    const bodies = { identity: plain, gzip: await gzipped(plain) };
+    return { checksum, file: { type: 'text/javascript', etag, bodies } };
   } catch (cause) {
     throw new Error('the CLI is not built: run the API with deploy/headrace.mjs, which compiles it', {
       cause,
@@ -35,11 +33,7 @@ const version = {
 };
 
 export function cliOperations(): Operation[] {
-  let reading: ReturnType<typeof readCli> | undefined;
-  const files = () => {
-    reading ??= readCli();
-    return reading;
-  };
+  const files = once(readCli);
 
   const download = read({
     ...open,
@@ -50,19 +44,13 @@ export function cliOperations(): Operation[] {
       'One JavaScript file without dependencies, for Node 20.19 or newer. The introduction shows how to install it.',
     responses: tagged(json(z.string(), 'The file', { type: 'text/javascript', headers: version })),
     async handle(ctx) {
-      const { plain, packed, tag } = await files();
-      const takesGzip = ctx.acceptsEncodings('gzip', 'identity') === 'gzip';
-      if (takesGzip) ctx.set('Content-Encoding', 'gzip');
-      ctx.vary('Accept-Encoding');
       ctx.set({
         'Cache-Control': 'no-cache',
         'Content-Disposition': 'attachment; filename="headrace"',
         'X-Content-Type-Options': 'nosniff',
         'X-Headrace-Version': packageJson.version,
       });
-      ctx.type = 'text/javascript';
-      ctx.body = takesGzip ? packed : plain;
-      answerTagged(ctx, tag);
+      sendFile(ctx, (await files()).file);
     },
   });
 

@@ -5,8 +5,27 @@
 import type { z } from 'zod';
 import { packNumbers } from '../../../pipeline/formats/number-table.ts';
 import type { RenderedRows, StoredRows } from '../../../pipeline/stores/composition-rows.ts';
+import { type CsvCell, csvLineOf } from '../../../schemas/csv.ts';
 import type { attributeRow } from '../../../schemas/http-composition.ts';
-import { csvLine } from './csv-lines.ts';
+
+/** Of the CSV table of a report. */
+const columns = [
+  'section',
+  'id',
+  'name',
+  'owner',
+  'visibility',
+  'devices',
+  'share',
+  'index',
+  'rows',
+  'share_of_other',
+] as const;
+
+export type CsvRow = Partial<Record<(typeof columns)[number], CsvCell>>;
+
+export const csvLine = (row: CsvRow) => csvLineOf(columns.map((column) => row[column]));
+export const csvHeader = csvLineOf(columns);
 
 export type AttributeRow = z.output<typeof attributeRow>;
 

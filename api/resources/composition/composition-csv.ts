@@ -1,7 +1,7 @@
 /** A composition report as one CSV table. */
 
+import { type CsvRow, csvHeader, csvLine } from './attribute-rows.ts';
 import type { ShownComposition } from './composition-records.ts';
-import { type CsvRow, csvHeader, csvLine } from './csv-lines.ts';
 
 export async function* compositionCsv(composition: ShownComposition): AsyncGenerator<string | Buffer> {
   const { events, overlaps, attributeRows } = composition;

@@ -8,29 +8,26 @@ import { compositionQuery, pageQuery } from '../../../schemas/http-queries.ts';
 import { direct, sendJson } from '../../http/change.ts';
 import type { Context } from '../../http/context.ts';
 import { change, type Operation, read } from '../../http/operation.ts';
-import { createPublicAddress, LISTED, setNextPage } from '../../http/pages.ts';
-import { example, json, link, retryAfter, tagged } from '../../http/responses.ts';
+import { LISTED, setNextPage } from '../../http/pages.ts';
+import { json, link, retryAfter, tagged } from '../../http/responses.ts';
 import { sendChunks } from '../../http/stream-json.ts';
 import { answerTagged } from '../../http/tag-answer.ts';
 import { audienceOf } from '../audiences/audience-records.ts';
 import { audiencePath, type Dependencies, firstparty } from '../shared.ts';
 import { compositionCsv } from './composition-csv.ts';
-import { createShowComposition, type ShownComposition, sampleComposition } from './composition-records.ts';
+import { createShowComposition, type ShownComposition } from './composition-records.ts';
 import type { Computing } from './reports.ts';
 
 const path = `${audiencePath}/:audience_id/composition`;
 const RETRY_SECONDS = '1';
 
-const report = json(composition, 'The report', {
-  examples: { report: example('A report', sampleComposition) },
-});
+const report = json(composition, 'The report');
 const computing = json(compositionProgress, 'The report is being computed: ask again', {
   headers: retryAfter,
 });
 
 export function compositionOperations(deps: Dependencies): Operation[] {
   const { compositionReports, compositions, config } = deps;
-  const addressOf = createPublicAddress(config);
   const showComposition = createShowComposition(deps);
 
   const show = (
@@ -124,7 +121,7 @@ export function compositionOperations(deps: Dependencies): Operation[] {
       if ('claim' in asked) return sendProgress(ctx, asked);
       const { overlaps } = await show(ctx, audience, asked);
       const end = cursor + limit;
-      if (end < overlaps.length) setNextPage(ctx, addressOf(ctx.path), { limit, cursor: end });
+      if (end < overlaps.length) setNextPage(ctx, { limit, cursor: end });
       sendJson(ctx, overlaps.slice(cursor, end));
     },
   });

@@ -5,7 +5,7 @@ import type { CompositionReport } from '../../../schemas/composition-documents.t
 import type { AudienceDocument } from '../../../schemas/documents.ts';
 import { unavailable } from '../../http/problem.ts';
 import type { ApiStores } from '../../stores/api-stores.ts';
-import { createFloor, hiddenLast } from '../audiences/privacy-floor.ts';
+import { createFloor } from '../audiences/audience-records.ts';
 import { type RowFacts, selectRows } from './attribute-rows.ts';
 
 interface CompositionView {
@@ -25,6 +25,15 @@ export type ShownComposition = Awaited<ReturnType<ReturnType<typeof createShowCo
 const perWhole = (part: number | null, whole: number): number | null =>
   part === null ? null : whole === 0 ? 0 : part / whole;
 const inOrder = (a: string, b: string) => (a < b ? -1 : 1);
+
+/** Hidden counts come last, in an order that does not reveal them. */
+function hiddenLast<T>(
+  rows: readonly T[],
+  isHidden: (row: T) => boolean,
+  byName: (a: T, b: T) => number,
+): T[] {
+  return [...rows.filter((row) => !isHidden(row)), ...rows.filter(isHidden).sort(byName)];
+}
 
 export function createShowComposition({
   attributes,
@@ -125,53 +134,3 @@ export function createShowComposition({
     };
   };
 }
-
-/** An example in the OpenAPI document. */
-export const sampleComposition = {
-  audience_id: 42,
-  name: 'Summer visitors',
-  computed_at: '2026-06-01T08:35:00.000Z',
-  current: true,
-  floor: 100,
-  unique_devices: 5_000,
-  matched_devices: 4_100,
-  match_rate: 0.82,
-  marketplace_devices: 16_000,
-  overlap_count: 1,
-  overlaps_complete: true,
-  attributes: [
-    {
-      attribute_id: 17,
-      name: 'Frequent travellers',
-      owner: 'Acme Travel Data',
-      own: true,
-      visibility: 'private',
-      devices: 1_500,
-      share: 0.3,
-      index: 240,
-    },
-    {
-      attribute_id: 18,
-      name: 'Pet owners',
-      owner: 'Paws & Co.',
-      own: false,
-      visibility: 'public',
-      devices: 400,
-      share: 0.08,
-      index: 64,
-    },
-  ],
-  events: [
-    { event: 'purchase', devices: 900, rows: 1_100 },
-    { event: 'return', devices: null, rows: null },
-  ],
-  overlaps: [
-    {
-      audience_id: 40,
-      name: 'Spring visitors',
-      devices: 640,
-      share_of_this: 0.128,
-      share_of_other: 0.4,
-    },
-  ],
-};

@@ -3,9 +3,8 @@ import { segmentOf } from '../../../pipeline/stores/audiences.ts';
 import { shareReport } from '../../../schemas/http.ts';
 import { reportLink } from '../../../schemas/http-answers.ts';
 import { sealShareLink } from '../../auth/share-links.ts';
-import { direct } from '../../http/change.ts';
+import { answer, direct } from '../../http/change.ts';
 import { change, type Operation } from '../../http/operation.ts';
-import { createPublicAddress } from '../../http/pages.ts';
 import { Problem } from '../../http/problem.ts';
 import { json } from '../../http/responses.ts';
 import { audienceOf } from '../audiences/audience-records.ts';
@@ -13,7 +12,6 @@ import { audiencePath, type Dependencies, firstparty } from '../shared.ts';
 
 export function shareOperation(deps: Dependencies): Operation {
   const { config } = deps;
-  const addressOf = createPublicAddress(config);
   return change({
     ...firstparty,
     method: 'post',
@@ -40,10 +38,10 @@ export function shareOperation(deps: Dependencies): Operation {
         },
         async apply({ audience, expiresAt, link }) {
           const body = {
-            url: addressOf(`/console/segments/${segmentOf(audience)}?share=${link}`),
+            url: ctx.state.addressOf(`/console/segments/${segmentOf(audience)}?share=${link}`),
             expires_at: new Date(expiresAt),
           };
-          return { status: 201, body: JSON.stringify(body) };
+          return answer(201, body);
         },
       });
     },

@@ -6,21 +6,14 @@ import { extname } from 'node:path';
 import type { Context, Handler } from '../../http/context.ts';
 import { contentPolicy, setPageHeaders } from '../../http/page-headers.ts';
 import { notFound } from '../../http/problem.ts';
-import { answerTagged } from '../../http/tag-answer.ts';
-
-interface ConsoleFile {
-  readonly type: string;
-  /** Weak, because it is the same for every encoding. */
-  readonly etag: string;
-  readonly bodies: Readonly<Record<'br' | 'gzip' | 'identity', Buffer>>;
-}
+import { once, type StaticFile, sendFile } from '../../http/static-file.ts';
 
 interface ConsoleFiles {
-  readonly page: ConsoleFile;
-  readonly assets: ReadonlyMap<string, ConsoleFile>;
+  readonly page: StaticFile;
+  readonly assets: ReadonlyMap<string, StaticFile>;
 }
 
-async function readConsoleFile(url: URL): Promise<ConsoleFile> {
+async function readConsoleFile(url: URL): Promise<StaticFile> {
   const [identity, br, gzip] = await Promise.all([
     readFile(url),
     readFile(new URL(`${url}.br`)),
@@ -52,16 +45,6 @@ export async function readConsoleFiles(
   }
 }
 
-function sendFile(ctx: Context, file: ConsoleFile): void {
-  // In our order, smallest first: browsers accept all encodings equally.
-  const encoding = (['br', 'gzip'] as const).find((name) => ctx.acceptsEncodings(name)) ?? 'identity';
-  ctx.vary('Accept-Encoding');
-  if (encoding !== 'identity') ctx.set('Content-Encoding', encoding);
-  ctx.type = file.type;
-  ctx.body = file.bodies[encoding];
-  answerTagged(ctx, file.etag);
-}
-
 const isId = (text: string | undefined) => /^[1-9][0-9]{0,15}$/.test(text ?? '');
 
 function redirect(ctx: Context, to: string): void {
@@ -80,11 +63,7 @@ export function createConsolePages(openBy: { token: OpenLink; share: OpenLink },
     'img-src': "'self' data:",
     'connect-src': `'self' ${storage}`,
   });
-  let reading: Promise<ConsoleFiles> | undefined;
-  const files = () => {
-    reading ??= readConsoleFiles();
-    return reading;
-  };
+  const files = once(readConsoleFiles);
 
   const sendPage = async (ctx: Context, status: number) => {
     const { page } = await files();

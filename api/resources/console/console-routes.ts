@@ -1,5 +1,5 @@
 /** The routes of the console. They serve its pages and are not part of the API, so the OpenAPI document leaves them out. */
-import { send } from '../../http/change.ts';
+import { answer, send } from '../../http/change.ts';
 import type { Context, Handler } from '../../http/context.ts';
 import type { Route } from '../../http/operation.ts';
 import { validate } from '../../http/validate.ts';
@@ -19,8 +19,7 @@ export function createConsoleRoutes(deps: Dependencies, signedIn: SessionDepende
   );
   const upload = async (ctx: Context) => {
     const { prefix } = await deps.partners.find(ctx.state.scope.partner);
-    const signed = await uploads.sign(prefix, validate(deps.bodies.upload, ctx.request.body));
-    send(ctx, { status: 201, body: JSON.stringify(signed) });
+    send(ctx, answer(201, await uploads.sign(prefix, validate(deps.bodies.upload, ctx.request.body))));
   };
   const open: [string, Handler][] = [
     ['/console', pages.home],

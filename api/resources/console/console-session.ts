@@ -7,7 +7,7 @@ import type { Sessions } from '../../auth/sessions.ts';
 import { openSender, sealSender } from '../../auth/share-links.ts';
 import { EndedLink, type SignIn } from '../../auth/sign-in.ts';
 import { claimedPartners, refusalOf } from '../../auth/user-tokens.ts';
-import { send } from '../../http/change.ts';
+import { send, sendJson } from '../../http/change.ts';
 import { networkOf } from '../../http/connections.ts';
 import type { Context, Handler } from '../../http/context.ts';
 import { notFound } from '../../http/problem.ts';
@@ -62,16 +62,13 @@ export function createConsoleSession(
   const get: Handler = async (ctx) => {
     const { scope, keyScopes, onlyAudience, expiresAt } = ctx.state;
     const { name } = await partners.find(scope.partner);
-    send(ctx, {
-      status: 200,
-      body: JSON.stringify({
-        partner_id: scope.partner,
-        partner_name: name,
-        customer: scope.customer,
-        scopes: keyScopes,
-        shared_segment_id: onlyAudience === undefined ? null : segmentOf(onlyAudience),
-        expires_at: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
-      }),
+    sendJson(ctx, {
+      partner_id: scope.partner,
+      partner_name: name,
+      customer: scope.customer,
+      scopes: keyScopes,
+      shared_segment_id: onlyAudience === undefined ? null : segmentOf(onlyAudience),
+      expires_at: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
     });
   };
 
@@ -137,7 +134,7 @@ export function createConsoleSession(
     const found = partner === undefined ? null : await knownPartners.lookUp(partner);
     if (!found) throw notFound();
     ctx.set('Cache-Control', 'no-store');
-    send(ctx, { status: 200, body: JSON.stringify({ partner_name: found.name }) });
+    sendJson(ctx, { partner_name: found.name });
   };
 
   return { create, get, end, openByToken, openByShareLink, sender };

@@ -4,10 +4,9 @@ import { quotasOf } from '../../../pipeline/accept/quotas.ts';
 import type { DryFile, DryRunDocument } from '../../../schemas/dry-run-documents.ts';
 import { dryRun } from '../../../schemas/http-dry-runs.ts';
 import { JobStatus } from '../../../schemas/job-documents.ts';
-import { type Change, direct, sendJson } from '../../http/change.ts';
+import { answer, type Change, direct, sendJson } from '../../http/change.ts';
 import type { Context } from '../../http/context.ts';
 import { read } from '../../http/operation.ts';
-import { createPublicAddress } from '../../http/pages.ts';
 import { notFound, tooManyUnfinished } from '../../http/problem.ts';
 import { json, tagged } from '../../http/responses.ts';
 import { parseId } from '../../http/validate.ts';
@@ -60,7 +59,6 @@ function toDryRun({ _id, job, status, files, fileCount, prefixMatches, ...rest }
 
 export function createDryRuns(deps: Dependencies) {
   const { dryRuns, counters, dailyQuota, knownPartners, config } = deps;
-  const addressOf = createPublicAddress(config);
 
   /** Instead of the load. */
   function queue(ctx: Context, request: JobRequest, customer: string | null): Change {
@@ -97,8 +95,7 @@ export function createDryRuns(deps: Dependencies) {
           !(await dryRuns.find(partner, customer, id))
         )
           throw tooManyUnfinished('dry runs', MAX_UNFINISHED, customer);
-        const location = addressOf(`${ctx.path.replace(/\/$/, '')}/dry-runs/${id}`);
-        return { status: 202, body: JSON.stringify({ dry_run_id: id }), location };
+        return answer(202, { dry_run_id: id }, `${ctx.path.replace(/\/$/, '')}/dry-runs/${id}`);
       },
     });
   }

@@ -1,7 +1,7 @@
 /** Additions to the specification: changes of import logs, audiences and loads as server-sent events. */
 import { z } from 'zod';
 
-import { idleMsOf } from '../../http/connections.ts';
+import { createPlaces, idleMsOf } from '../../http/connections.ts';
 import type { Context, Handler } from '../../http/context.ts';
 import { read } from '../../http/operation.ts';
 import { Problem, unavailable } from '../../http/problem.ts';
@@ -47,35 +47,25 @@ const streamed = (summary: string, name: string, data: unknown) => ({
 export function eventOperations({ config, events, metrics }: Dependencies) {
   // An idle connection would be closed.
   const heartbeatMs = Math.min(HEARTBEAT_MS, idleMsOf(config) / 2);
-  const open = new Map<string, number>();
-
-  /** A place among the streams of the caller. */
-  function takePlace(name: string): () => void {
-    const count = open.get(name) ?? 0;
-    if (count >= config.limitStreams)
-      throw new Problem(
-        'too_many_streams',
-        `You have ${config.limitStreams} event streams open, which is the limit. Close one, and retry.`,
-        {
-          headers: { 'Retry-After': '5' },
-        },
-      );
-    open.set(name, count + 1);
-    metrics.streams.inc();
-    return () => {
-      metrics.streams.dec();
-      const left = open.get(name)! - 1;
-      if (left > 0) open.set(name, left);
-      else open.delete(name);
-    };
-  }
+  const takePlace = createPlaces(config.limitStreams);
+  const tooMany = () =>
+    new Problem(
+      'too_many_streams',
+      `You have ${config.limitStreams} event streams open, which is the limit. Close one, and retry.`,
+      { headers: { 'Retry-After': '5' } },
+    );
 
   const streamOf =
     (isVisible: IsVisible): Handler =>
     async (ctx) => {
       const { scope, limitedAs } = ctx.state;
       const leavePlace = takePlace(limitedAs);
-      ctx.res.once('close', leavePlace);
+      if (!leavePlace) throw tooMany();
+      metrics.streams.inc();
+      ctx.res.once('close', () => {
+        metrics.streams.dec();
+        leavePlace();
+      });
       const stream = createEventStream(ctx, heartbeatMs);
       const client = { ...stream.client, isVisible: (event: RecordEvent) => isVisible(event, scope) };
       const membership = await events.join(client, ctx.get('last-event-id'));

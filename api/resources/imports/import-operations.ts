@@ -8,10 +8,10 @@ import { fileReport, importLog, importLogId, rejectedRow } from '../../../schema
 import { dryRunId } from '../../../schemas/http-dry-runs.ts';
 import { dryRunQuery, importQuery } from '../../../schemas/http-queries.ts';
 import type { JobDocument } from '../../../schemas/job-documents.ts';
-import { type ApiResponse, sendJson } from '../../http/change.ts';
+import { answer, sendJson } from '../../http/change.ts';
 import type { Context } from '../../http/context.ts';
 import { change, type Operation, read } from '../../http/operation.ts';
-import { createPublicAddress, cutPage, LISTED } from '../../http/pages.ts';
+import { cutPage, LISTED } from '../../http/pages.ts';
 import { notFound, Problem } from '../../http/problem.ts';
 import { example, json, link, location, rejectsLink, tagged } from '../../http/responses.ts';
 import { createSharedReads } from '../../http/shared-reads.ts';
@@ -29,13 +29,8 @@ const one = `${importPath}/:import_log_id`;
 
 export function importOperations(deps: Dependencies, queueDryRun: QueueDryRun): Operation[] {
   const { attributes, jobs, config, bodies } = deps;
-  const addressOf = createPublicAddress(config);
   const keyHints = createKeyHints(deps);
-  const queued = (job: JobDocument): ApiResponse => ({
-    status: 202,
-    body: JSON.stringify({ import_log_id: job._id }),
-    location: addressOf(`${importPath}/${job._id}`),
-  });
+  const queued = ({ _id }: JobDocument) => answer(202, { import_log_id: _id }, `${importPath}/${_id}`);
   const jobOf = async (ctx: Context) => {
     const job = await findImportLog(deps, ctx.state.scope.partner, parseId(ctx.params.import_log_id));
     if (!job) throw notFound();
@@ -77,7 +72,7 @@ export function importOperations(deps: Dependencies, queueDryRun: QueueDryRun): 
         limit: limit + 1,
         maxMs: config.limitBackendMs,
       });
-      const page = cutPage(ctx, addressOf(ctx.path), found, query, ({ _id }) => _id);
+      const page = cutPage(ctx, found, query, ({ _id }) => _id);
       sendJson(ctx, page.map(toImportLog));
     },
   });
@@ -195,7 +190,7 @@ export function importOperations(deps: Dependencies, queueDryRun: QueueDryRun): 
     ),
     async handle(ctx) {
       const job = await jobOf(ctx);
-      linkRejects(ctx, job, addressOf(`${importPath}/${job._id}/rejects`));
+      linkRejects(ctx, job, `${importPath}/${job._id}/rejects`);
       sendJson(ctx, toImportLog(job));
     },
   });

@@ -1,5 +1,7 @@
 /** Import log records as the specification defines them: a job as partners see it. */
+import { importLog } from '../../../schemas/http-answers.ts';
 import { type JobDocument, JobStatus, LogType } from '../../../schemas/job-documents.ts';
+import { exampleOf } from '../../http/responses.ts';
 import type { ApiStores } from '../../stores/api-stores.ts';
 
 export const shown = {
@@ -42,23 +44,7 @@ export const findImportLog = ({ jobs }: ApiStores, partner: string, id: number) 
   jobs.findImportLog(partner, id, { ...shown, listing: 1, phase: 1 });
 
 /** Examples in the OpenAPI document. */
-export const doneLog = {
-  import_log_id: 42,
-  file_path: 'day=2026-06-01/devices.csv',
-  prefix_matches: [] as string[],
-  path_type: 0,
-  key_type: 0,
-  status: 2,
-  log_type: 0,
-  keys: null,
-  unique_devices: '16000',
-  total_rows: '20000',
-  rows_rejected: { bad_identifier: 8, opted_out: 2 },
-  suppressed: 0,
-  errors: null,
-  created_at: '2026-06-01T08:30:00.000Z',
-  updated_at: '2026-06-01T08:31:12.000Z',
-};
+export const doneLog = exampleOf(importLog);
 export const failedLog = {
   ...doneLog,
   import_log_id: 44,

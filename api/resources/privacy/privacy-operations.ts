@@ -10,9 +10,9 @@ import {
 } from '../../../schemas/http-privacy.ts';
 import { pageQuery } from '../../../schemas/http-queries.ts';
 import { MAX_IDENTIFIERS } from '../../../schemas/identifier-text.ts';
-import { sendJson } from '../../http/change.ts';
+import { answer, sendJson } from '../../http/change.ts';
 import { change, type Operation, read } from '../../http/operation.ts';
-import { createPublicAddress, cutPage, LISTED } from '../../http/pages.ts';
+import { cutPage, LISTED } from '../../http/pages.ts';
 import { notFound } from '../../http/problem.ts';
 import { example, json, link, location, tagged } from '../../http/responses.ts';
 import { jsonArray, sendChunks } from '../../http/stream-json.ts';
@@ -27,7 +27,6 @@ const IDENTIFIER_BYTES = 40;
 
 export function privacyOperations(deps: Dependencies): Operation[] {
   const { bodies, config, identifierLists, jobs } = deps;
-  const addressOf = createPublicAddress(config);
 
   const queue = change({
     ...privacy,
@@ -62,11 +61,7 @@ export function privacyOperations(deps: Dependencies): Operation[] {
           identifiers
             ? { ...request, identifiers: await identifierLists.store(identifiers, config.secret) }
             : request,
-        answer: (job) => ({
-          status: 202,
-          body: JSON.stringify({ request_id: job._id }),
-          location: addressOf(`${privacyPath}/${job._id}`),
-        }),
+        answer: ({ _id }) => answer(202, { request_id: _id }, `${privacyPath}/${_id}`),
       };
     },
   });
@@ -84,7 +79,7 @@ export function privacyOperations(deps: Dependencies): Operation[] {
       const { limit, cursor: before } = query;
       const { partner } = ctx.state.scope;
       const found = await jobs.listRequests(partner, shownOfRequest, { before, limit: limit + 1 });
-      const page = cutPage(ctx, addressOf(ctx.path), found, query, ({ _id }) => _id);
+      const page = cutPage(ctx, found, query, ({ _id }) => _id);
       sendJson(ctx, page.map(toRequest));
     },
   });

@@ -5,7 +5,7 @@ import { deliveryQuery } from '../../../schemas/http-queries.ts';
 import { delivery, deliveryDetails, deliveryId } from '../../../schemas/http-webhooks.ts';
 import { direct, sendJson } from '../../http/change.ts';
 import { change, type Operation, read } from '../../http/operation.ts';
-import { createPublicAddress, cutPage, LISTED } from '../../http/pages.ts';
+import { cutPage, LISTED } from '../../http/pages.ts';
 import { notFound } from '../../http/problem.ts';
 import { json, link, location, tagged } from '../../http/responses.ts';
 import { parseId } from '../../http/validate.ts';
@@ -18,9 +18,8 @@ const path = `${oneWebhook}/deliveries`;
 const one = `${path}/:delivery_id`;
 
 export function deliveryOperations(deps: Dependencies): Operation[] {
-  const { deliveries, config } = deps;
+  const { deliveries } = deps;
   const manage = createManageWebhooks(deps);
-  const addressOf = createPublicAddress(config);
   const { webhookOf, requireActive, toBeSent } = createWebhookAccess(deps);
 
   const list = read({
@@ -36,7 +35,7 @@ export function deliveryOperations(deps: Dependencies): Operation[] {
       const { limit, cursor: before, status } = query;
       const { _id: webhook } = await webhookOf(ctx);
       const found = await deliveries.list(webhook, { limit: limit + 1, before, status });
-      const page = cutPage(ctx, addressOf(ctx.path), found, query, ({ _id }) => _id);
+      const page = cutPage(ctx, found, query, ({ _id }) => _id);
       sendJson(ctx, page.map(toDelivery));
     },
   });

@@ -2,6 +2,7 @@
 
 import type { Config } from '../../../schemas/config.ts';
 import type { WebhookDocument } from '../../../schemas/webhook-documents.ts';
+import { Problem } from '../../http/problem.ts';
 import type { ApiStores } from '../../stores/api-stores.ts';
 import { newWebhookSecret, sealWebhookSecret, type WebhookChange } from '../../stores/webhooks.ts';
 import { webhookUrlProblem } from './public-addresses.ts';
@@ -10,17 +11,6 @@ import { renderTest } from './render-event.ts';
 type ManageDependencies = Pick<ApiStores, 'counters' | 'deliveries' | 'webhooks'> & {
   config: Pick<Config, 'secret' | 'webhookAllowPrivate'>;
 };
-type Refusal = 'bad_url' | 'webhook_exists' | 'too_many_webhooks';
-
-export class WebhookRefused extends Error {
-  constructor(
-    readonly code: Refusal,
-    message: string,
-  ) {
-    super(message);
-  }
-}
-
 /** A webhook with its secret, which is returned only once. */
 export interface WithSecret {
   webhook: WebhookDocument;
@@ -40,9 +30,10 @@ const HOUR_MS = 3_600_000;
 export function createManageWebhooks({ counters, deliveries, webhooks, config }: ManageDependencies) {
   function checkUrl(url: string): void {
     const problem = webhookUrlProblem(url, config.webhookAllowPrivate);
-    if (problem) throw new WebhookRefused('bad_url', problem);
+    if (problem)
+      throw new Problem('invalid_body', `url ${problem}.`, { errors: [{ path: 'url', message: problem }] });
   }
-  const taken = () => new WebhookRefused('webhook_exists', 'A webhook with this URL already exists.');
+  const taken = () => new Problem('webhook_exists', 'A webhook with this URL already exists.');
 
   /** Id and secret, the same for every attempt of a request. */
   const draw = async (): Promise<Drawn> => ({
@@ -82,7 +73,7 @@ export function createManageWebhooks({ counters, deliveries, webhooks, config }:
     partner: string,
     id: number,
     secret: string,
-    refuse: () => WebhookRefused,
+    refuse: () => Problem,
   ): Promise<WithSecret> {
     const webhook = await webhooks.find(partner, id);
     if (!webhook) throw refuse();
@@ -91,7 +82,9 @@ export function createManageWebhooks({ counters, deliveries, webhooks, config }:
   }
 
   const tooMany = () =>
-    new WebhookRefused('too_many_webhooks', `At most ${MAX_WEBHOOKS} webhooks may be registered.`);
+    new Problem('too_many_webhooks', `At most ${MAX_WEBHOOKS} webhooks may be registered.`, {
+      headers: { 'Retry-After': '60' },
+    });
 
   return {
     draw,

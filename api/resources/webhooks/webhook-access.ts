@@ -1,8 +1,7 @@
 /** Shared by the operations of webhooks and of their deliveries. */
 import type { WebhookDocument } from '../../../schemas/webhook-documents.ts';
-import type { ApiResponse } from '../../http/change.ts';
+import { answer } from '../../http/change.ts';
 import type { Context } from '../../http/context.ts';
-import { createPublicAddress } from '../../http/pages.ts';
 import { notFound, Problem } from '../../http/problem.ts';
 import { parseId } from '../../http/validate.ts';
 import type { Dependencies } from '../shared.ts';
@@ -11,13 +10,7 @@ export const webhookPath = '/v1/webhooks';
 export const oneWebhook = `${webhookPath}/:webhook_id`;
 export const webhookOperation = { tag: 'Webhooks', access: 'partner', scopes: ['read', 'webhook'] } as const;
 
-export function createWebhookAccess({ webhooks, config }: Pick<Dependencies, 'webhooks' | 'config'>) {
-  const addressOf = createPublicAddress(config);
-  const answerOf = (status: number, value: unknown, location?: string): ApiResponse => ({
-    status,
-    body: JSON.stringify(value),
-    ...(location ? { location: addressOf(location) } : {}),
-  });
+export function createWebhookAccess({ webhooks }: Pick<Dependencies, 'webhooks'>) {
   async function webhookOf(ctx: Context): Promise<WebhookDocument> {
     const found = await webhooks.find(ctx.state.scope.partner, parseId(ctx.params.webhook_id));
     if (!found) throw notFound();
@@ -30,8 +23,7 @@ export function createWebhookAccess({ webhooks, config }: Pick<Dependencies, 'we
       if (!(await webhookOf(ctx)).isActive)
         throw new Problem('webhook_disabled', 'The webhook is disabled. Enable it first.');
     },
-    answerOf,
     toBeSent: (id: number, delivery: number) =>
-      answerOf(202, { delivery_id: delivery }, `${webhookPath}/${id}/deliveries/${delivery}`),
+      answer(202, { delivery_id: delivery }, `${webhookPath}/${id}/deliveries/${delivery}`),
   };
 }

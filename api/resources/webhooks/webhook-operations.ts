@@ -7,7 +7,7 @@ import {
   deliveryId,
   webhook,
 } from '../../../schemas/http-webhooks.ts';
-import { direct, sendJson } from '../../http/change.ts';
+import { answer, direct, sendJson } from '../../http/change.ts';
 import type { Context } from '../../http/context.ts';
 import { createTokenBuckets, secondsUntil } from '../../http/limit-rate.ts';
 import { change, type Operation, read } from '../../http/operation.ts';
@@ -16,7 +16,7 @@ import { example, json, location, nothing, tagged } from '../../http/responses.t
 import { parseId } from '../../http/validate.ts';
 import { newWebhookSecret } from '../../stores/webhooks.ts';
 import type { Dependencies } from '../shared.ts';
-import { createManageWebhooks, WebhookRefused, type WithSecret } from './manage-webhooks.ts';
+import { createManageWebhooks, type WithSecret } from './manage-webhooks.ts';
 import { createWebhookAccess, oneWebhook, webhookOperation, webhookPath } from './webhook-access.ts';
 import { toWebhook } from './webhook-records.ts';
 
@@ -24,23 +24,10 @@ import { toWebhook } from './webhook-records.ts';
 const TESTS_BURST = 10;
 const TESTS_PER_SECOND = 10 / 60;
 
-function problemOf(error: unknown): unknown {
-  if (!(error instanceof WebhookRefused)) return error;
-  if (error.code === 'too_many_webhooks')
-    return new Problem(error.code, error.message, { headers: { 'Retry-After': '60' } });
-  if (error.code !== 'bad_url') return new Problem(error.code, error.message);
-  const { message } = error;
-  return new Problem('invalid_body', `url ${message}.`, { errors: [{ path: 'url', message }] });
-}
-const refusing = <T>(work: Promise<T>): Promise<T> =>
-  work.catch((error) => {
-    throw problemOf(error);
-  });
-
 export function webhookOperations(deps: Dependencies): Operation[] {
   const { webhooks } = deps;
   const manage = createManageWebhooks(deps);
-  const { webhookOf, requireActive, answerOf, toBeSent } = createWebhookAccess(deps);
+  const { webhookOf, requireActive, toBeSent } = createWebhookAccess(deps);
   const requireFound = async (ctx: Context) => void (await webhookOf(ctx));
   const withSecret = ({ webhook: stored, secret }: WithSecret) => ({ ...toWebhook(stored), secret });
 
@@ -78,8 +65,8 @@ export function webhookOperations(deps: Dependencies): Operation[] {
       return direct({
         intend: manage.draw,
         async apply(drawn) {
-          const made = await refusing(manage.register(partner, body, drawn));
-          return answerOf(201, withSecret(made), `${webhookPath}/${drawn.id}`);
+          const made = await manage.register(partner, body, drawn);
+          return answer(201, withSecret(made), `${webhookPath}/${drawn.id}`);
         },
       });
     },
@@ -112,7 +99,7 @@ export function webhookOperations(deps: Dependencies): Operation[] {
       return direct({
         intend: () => requireFound(ctx),
         async apply() {
-          if (!(await refusing(manage.change(ctx.state.scope.partner, id, changes)))) throw notFound();
+          if (!(await manage.change(ctx.state.scope.partner, id, changes))) throw notFound();
           return { status: 204 };
         },
       });
@@ -156,7 +143,7 @@ export function webhookOperations(deps: Dependencies): Operation[] {
           const id = parseId(ctx.params.webhook_id);
           const rotated = await manage.rotate(ctx.state.scope.partner, id, secret);
           if (!rotated) throw notFound();
-          return answerOf(200, withSecret(rotated));
+          return answer(200, withSecret(rotated));
         },
       }),
   });

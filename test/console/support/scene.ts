@@ -1,10 +1,9 @@
 /** The whole service with partners, customers and loaded data, as the console's pages show it. */
 import type { Page } from 'playwright-core';
-import { AUDIENCE, createCaller, IMPORT } from '../../api/support.ts';
+import { AUDIENCE, createCaller, endOf, IMPORT } from '../../api/support.ts';
 import type { Driver } from '../../support/driver.ts';
 import type { Service } from '../../support/stack.ts';
 import { createTokenSigner } from '../../support/user-tokens.ts';
-import { waitFor } from '../../support/wait-for.ts';
 
 interface LoadedAudience {
   audience_id: number;
@@ -20,8 +19,7 @@ export async function createScene(service: Service, driver: Driver) {
   const token = createTokenSigner(driver.db, service.config);
   const tokenOf = (customer: string, expiresIn?: string) => token(partner._id, customer, expiresIn);
 
-  const ended = (path: string) =>
-    waitFor(async () => (await call('GET', path)).json.status >= 2, { what: `the end of ${path}` });
+  const ended = (path: string) => endOf(call, path);
 
   return {
     key,
@@ -91,7 +89,7 @@ export const fact = (page: Page, name: string) =>
 
 /** The rows of a table by its caption, each as the texts of its cells. */
 export async function rowsOf(page: Page, caption: string): Promise<string[][]> {
-  const rows = page.getByRole('table', { name: caption }).locator('tbody tr:not(.spacer)');
+  const rows = page.getByRole('table', { name: caption }).locator('tbody tr');
   await rows.first().waitFor();
   // In one call: the page may render the table again between two.
   return rows.evaluateAll((all) =>

@@ -45,7 +45,7 @@ export function DropZone({ file, onFile, onRefuse }: Props) {
   };
   const isOver = useDrop(take);
   return (
-    <div class={`drop-zone${isOver ? ' drop-over' : ''}`}>
+    <div class={`drop-zone stack stack-tight${isOver ? ' drop-over' : ''}`}>
       <p class="drop-title">{file ? file.name : 'Drop a file here'}</p>
       <p class="quiet">
         {file

@@ -1,27 +1,9 @@
 import { count, plural } from '../../../client/format.ts';
 import type { DryRun } from '../../../client/types.ts';
-import { rejectExplanation, rejectReason } from '../../../client/words.ts';
+import { sumRejects } from '../../funnel.ts';
 import { Errors, Rejects } from '../basics.tsx';
-import { type ListColumn, ListTable } from '../list-table.tsx';
-
-type Example = DryRun['file'][number]['examples'][number];
-
-const columns: ListColumn<Example>[] = [
-  { label: 'Row', isName: true, cell: ({ raw }) => <code class="path">{raw}</code> },
-  { label: 'Line', isNumber: true, cell: ({ line }) => count(line) },
-  {
-    label: 'Reason',
-    cell: ({ code }) => <span title={`${code}: ${rejectExplanation(code)}`}>{rejectReason(code)}</span>,
-  },
-];
-
-/** Rejected rows by reason, over all files. */
-function rejectedOf({ file }: DryRun): Record<string, number> {
-  const sums: Record<string, number> = {};
-  for (const { rows_rejected } of file)
-    for (const [code, rows] of Object.entries(rows_rejected)) sums[code] = (sums[code] ?? 0) + rows;
-  return sums;
-}
+import { ListTable } from '../list-table.tsx';
+import { rejectColumns } from '../rejected-rows.tsx';
 
 /** What a load would do. */
 export function DryRunResult({ run }: { run: DryRun }) {
@@ -40,7 +22,7 @@ export function DryRunResult({ run }: { run: DryRun }) {
         <dd class="numbers">{count(run.rows_accepted)}</dd>
         <dt>Would be rejected</dt>
         <dd>
-          <Rejects rejected={rejectedOf(run)} />
+          <Rejects rejected={sumRejects(run.file.map((each) => each.rows_rejected))} />
         </dd>
       </dl>
       {run.complete === false && (
@@ -54,7 +36,7 @@ export function DryRunResult({ run }: { run: DryRun }) {
           <h3>Sample of rejected rows</h3>
           <ListTable
             caption="Sample of rejected rows"
-            columns={columns}
+            columns={rejectColumns}
             rows={examples}
             rowKey={({ line, code }) => `${line} ${code}`}
           />

@@ -52,7 +52,7 @@ export function LoadSteps({ file, target, action, onCancel }: Props) {
   const classOf = (at: number) =>
     at < current ? 'step-done' : at === current && hasFailed ? 'step-failed' : '';
   return (
-    <section class="card load-steps" aria-label={`Loading ${file.name}`}>
+    <section class="card stack stack-wide" aria-label={`Loading ${file.name}`}>
       <ol class="steps" aria-label="Steps">
         {steps.map((step, at) => (
           <li key={step} aria-current={at === current ? 'step' : undefined} class={classOf(at)}>
@@ -60,7 +60,7 @@ export function LoadSteps({ file, target, action, onCancel }: Props) {
           </li>
         ))}
       </ol>
-      <p class="load-file">
+      <p>
         <span class="path">{file.name}</span> <span class="quiet">{bytes(file.size)}</span>
       </p>
       {stage.name !== 'failed' && <h2>{title}</h2>}

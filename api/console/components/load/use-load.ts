@@ -4,6 +4,7 @@ import { ApiProblem } from '../../../client/problem.ts';
 import type { DryRun } from '../../../client/types.ts';
 import { newKey } from '../../api-client.ts';
 import { checkFile, scopeOf, submitFile, type Target } from '../../load.ts';
+import { asProblem } from '../../query.ts';
 import { openPage } from '../../router.ts';
 import { uploadFile } from '../../upload-file.ts';
 
@@ -14,9 +15,6 @@ export type Stage =
   /** Nothing was loaded. */
   | { name: 'failed'; problem: ApiProblem };
 
-const problemOf = (error: unknown): ApiProblem =>
-  error instanceof ApiProblem ? error : new ApiProblem(-1, 'The page failed', String(error));
-
 /** Warns before the page is closed, which would lose the upload. */
 const warn = (event: BeforeUnloadEvent) => event.preventDefault();
 
@@ -26,7 +24,8 @@ export function useLoad(file: File, target: Target) {
   const uploaded = useRef({ path: '', key: '' });
 
   useEffect(() => {
-    const { signal, abort } = withAbort();
+    const cancel = new AbortController();
+    const { signal } = cancel;
     const show = (next: Stage) => {
       if (!signal.aborted) setStage(next);
     };
@@ -43,13 +42,13 @@ export function useLoad(file: File, target: Target) {
         const onRead = (read: DryRun) => show({ name: 'checking', run: read });
         show({ name: 'checked', run: await checkFile(target, path, { signal, onRead }) });
       } catch (error) {
-        show({ name: 'failed', problem: problemOf(error) });
+        show({ name: 'failed', problem: asProblem(error) });
       } finally {
         window.removeEventListener('beforeunload', warn);
       }
     }
     run();
-    return abort;
+    return () => cancel.abort(new ApiProblem(-1, 'Cancelled', 'Nothing was loaded.'));
   }, [file, target, attempt]);
 
   return {
@@ -62,16 +61,8 @@ export function useLoad(file: File, target: Target) {
       try {
         openPage(await submitFile(target, path, key));
       } catch (error) {
-        setStage({ name: 'checked', run, problem: problemOf(error) });
+        setStage({ name: 'checked', run, problem: asProblem(error) });
       }
     },
-  };
-}
-
-function withAbort() {
-  const controller = new AbortController();
-  return {
-    signal: controller.signal,
-    abort: () => controller.abort(new ApiProblem(-1, 'Cancelled', 'Nothing was loaded.')),
   };
 }

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { count, indexNumber, percent } from '../../../client/format.ts';
 import { type Attribute, deviation, isByChance } from '../../stand-out.ts';
 import { Bar } from '../basics.tsx';
-import type { Column } from '../virtual-table.tsx';
+import type { Column } from '../report-table.tsx';
 
 /** A cell that the privacy floor hides. */
 const Hidden = ({ floor }: { floor: number }) => (

@@ -5,13 +5,13 @@ import type { Composition } from '../../../client/types.ts';
 import { commonDevices, compareReports, type Pair } from '../../compare.ts';
 import { useComposition } from '../../composition.ts';
 import { EmptyState, Problem, SkeletonRows } from '../basics.tsx';
-import { type Column, VirtualTable } from '../virtual-table.tsx';
+import { type Column, ReportTable } from '../report-table.tsx';
 import { DifferenceCell, shareColumn } from './cells.tsx';
 import { Clamped } from './report-tables.tsx';
 import { unitFor, VennCircles } from './venn-picture.tsx';
 
 /** Both bars of a row, stacked, on the same scale. */
-const columnsOf = (label: string, names: [string, string], largest: number): Column<Pair>[] => [
+const columnsOf = (label: string, largest: number): Column<Pair>[] => [
   {
     id: 'name',
     label,
@@ -23,8 +23,8 @@ const columnsOf = (label: string, names: [string, string], largest: number): Col
     ),
     sortBy: ({ name }) => name,
   },
-  shareColumn({ label: names[0], share: ({ shares: [share] }) => share }),
-  shareColumn({ label: names[1], share: ({ shares: [, share] }) => share, of: 'other' }),
+  shareColumn({ label: 'This audience', share: ({ shares: [share] }) => share }),
+  shareColumn({ label: 'The other', share: ({ shares: [, share] }) => share, of: 'other' }),
   {
     id: 'difference',
     label: 'Difference',
@@ -36,27 +36,35 @@ const columnsOf = (label: string, names: [string, string], largest: number): Col
 ];
 
 interface TableProps {
+  /** What is compared, such as `Attribute`. */
   label: string;
-  caption: string;
+  note?: string;
   pairs: Pair[];
-  names: [string, string];
   file: string;
 }
 
-const PairsTable = ({ label, caption, pairs, names, file }: TableProps) =>
-  pairs.length === 0 ? (
-    <EmptyState title={`Neither audience has ${label.toLowerCase()}s to compare`} />
-  ) : (
-    <VirtualTable
-      caption={caption}
-      columns={columnsOf(label, names, Math.abs(pairs[0]!.difference))}
-      rows={pairs}
-      rowKey={({ key }) => key}
-      searchText={({ name, owner }) => `${name} ${owner ?? ''}`}
-      noun={label.toLowerCase()}
-      file={file}
-    />
+function PairsSection({ label, note, pairs, file }: TableProps) {
+  const noun = label.toLowerCase();
+  return (
+    <section>
+      <h2>{label}s</h2>
+      {note && <p class="quiet">{note}</p>}
+      {pairs.length === 0 ? (
+        <EmptyState title={`Neither audience has ${noun}s to compare`} />
+      ) : (
+        <ReportTable
+          caption={`Compared ${noun}s`}
+          columns={columnsOf(label, Math.abs(pairs[0]!.difference))}
+          rows={pairs}
+          rowKey={({ key }) => key}
+          searchText={({ name, owner }) => `${name} ${owner ?? ''}`}
+          noun={noun}
+          file={`${file}-compared-${noun}s`}
+        />
+      )}
+    </section>
   );
+}
 
 function SideBySide({ one, other }: { one: Composition; other: Composition }) {
   const sides = [one, other] as const;
@@ -65,7 +73,7 @@ function SideBySide({ one, other }: { one: Composition; other: Composition }) {
   return (
     <div class="card compared">
       {sides.map((report, i) => (
-        <dl key={report.audience_id} class="compared-side">
+        <dl key={report.audience_id} class="compared-side stack stack-tight">
           <div>
             <dt class={`key key-${i === 0 ? 'this' : 'other'}`}>{report.name}</dt>
             <dd class="figure-value">{plural(report.unique_devices, 'device')}</dd>
@@ -115,7 +123,6 @@ export function CompareSection({ report, audience, back, file }: Props) {
   const composition = useComposition(`${audiencePath}/${audience}/composition`);
   const other = composition.data?.report;
   const pairs = useMemo(() => other && compareReports(report, other), [report, other]);
-  const tables = { names: ['This audience', 'The other'] as [string, string] };
   return (
     <>
       <div class="table-tools">
@@ -130,29 +137,13 @@ export function CompareSection({ report, audience, back, file }: Props) {
       ) : (
         <>
           <SideBySide one={report} other={other} />
-          <section>
-            <h2>Attributes</h2>
-            <p class="quiet">
-              The share of each audience that has the attribute; the largest differences first.
-            </p>
-            <PairsTable
-              {...tables}
-              label="Attribute"
-              caption="Compared attributes"
-              pairs={pairs.attributes}
-              file={`${file}-compared-attributes`}
-            />
-          </section>
-          <section>
-            <h2>Events</h2>
-            <PairsTable
-              {...tables}
-              label="Event"
-              caption="Compared events"
-              pairs={pairs.events}
-              file={`${file}-compared-events`}
-            />
-          </section>
+          <PairsSection
+            label="Attribute"
+            note="The share of each audience that has the attribute; the largest differences first."
+            pairs={pairs.attributes}
+            file={file}
+          />
+          <PairsSection label="Event" pairs={pairs.events} file={file} />
         </>
       )}
     </>

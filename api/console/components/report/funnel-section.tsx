@@ -22,7 +22,7 @@ function LeftOut({ funnel }: { funnel: Funnel }) {
   ];
   const shown = reasons.filter(({ rows }) => rows > 0);
   return (
-    <div class="left-out">
+    <div class="left-out stack stack-tight">
       <h3>Excluded rows</h3>
       {shown.length === 0 ? (
         <p class="quiet">None: every row became a device.</p>
@@ -60,7 +60,7 @@ export function FunnelSection({ audience, files, state }: Props) {
       <h2 id="funnel-title" class="visually-hidden">
         Devices
       </h2>
-      <div class="funnel">
+      <div class="stack stack-wide">
         <dl class="figures">
           <Figure
             label="Unique devices"

@@ -1,7 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { count, plural, shortCount, shortTime } from '../../../client/format.ts';
-import { labelEvery, ticksUpTo } from '../../chart-scale.ts';
-import type { GrowthPoint } from '../../growth.ts';
+import { type GrowthPoint, labelEvery, ticksUpTo } from '../../growth.ts';
 
 const LEFT = 52;
 const TOP = 12;
@@ -101,7 +100,7 @@ export function GrowthChart({ points }: { points: GrowthPoint[] }) {
     setChosen(Math.max(0, Math.min(points.length - 1, to)));
   };
   return (
-    <figure class="growth">
+    <figure class="growth card">
       <p class="legend">
         <span class="key key-line">Devices in the audience</span>
         <span class="key key-new">New devices</span>

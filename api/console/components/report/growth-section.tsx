@@ -4,11 +4,9 @@ import type { Load } from '../../../client/types.ts';
 import { saveCsv } from '../../csv.ts';
 import { totalRejects } from '../../funnel.ts';
 import { growthOf, repeatedDevices } from '../../growth.ts';
-import { Age, Rejects, SkeletonRows, Status } from '../basics.tsx';
+import { Age, CsvButton, counted, notYet, Rejects, SkeletonRows, Status } from '../basics.tsx';
 import { type ListColumn, ListTable } from '../list-table.tsx';
 import { GrowthChart } from './growth-chart.tsx';
-
-const counted = (value: number | null) => (value === null ? <span class="quiet">–</span> : count(value));
 
 /** File paths and error messages are shown to the partner only. */
 const columnsFor = (showsPaths: boolean): ListColumn<Load>[] => [
@@ -40,7 +38,7 @@ const columnsFor = (showsPaths: boolean): ListColumn<Load>[] => [
   { label: 'Already in audience', isNumber: true, cell: (load) => counted(repeatedDevices(load)) },
   {
     label: 'Rejected rows',
-    cell: ({ rows_rejected }) => (rows_rejected ? <Rejects rejected={rows_rejected} /> : counted(null)),
+    cell: ({ rows_rejected }) => (rows_rejected ? <Rejects rejected={rows_rejected} /> : notYet),
   },
   { label: 'Total after load', isNumber: true, cell: ({ audience_devices }) => counted(audience_devices) },
   {
@@ -90,14 +88,7 @@ export function GrowthSection({ loads, hasMore, showsPaths, file }: Props) {
       {loads && (
         <>
           <div class="table-tools">
-            <button
-              type="button"
-              class="quiet-button small table-csv"
-              aria-label="Download Growth by load as CSV"
-              onClick={() => saveLoads(file, loads)}
-            >
-              CSV
-            </button>
+            <CsvButton caption="Growth by load" onClick={() => saveLoads(file, loads)} />
           </div>
           <ListTable
             caption="Growth by load"

@@ -60,7 +60,7 @@ export function ReportBar({ path, audience, composition, isShared, isPartner, ch
   const hasDevices = audience.unique_devices > 0;
   return (
     <>
-      <div class="report-bar">
+      <div class="report-bar spread">
         <div class="head-state">
           <Status status={audience.status} rejected={audience.rows_rejected} />
           {hasDevices && (

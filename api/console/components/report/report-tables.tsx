@@ -2,7 +2,7 @@ import { useMemo } from 'preact/hooks';
 import { count } from '../../../client/format.ts';
 import type { Composition } from '../../../client/types.ts';
 import { type Attribute, byStandingOut, categoryOf } from '../../stand-out.ts';
-import { type Column, VirtualTable } from '../virtual-table.tsx';
+import { type Column, ReportTable } from '../report-table.tsx';
 import { CountCell, IndexCell, ShareCell, shareColumn } from './cells.tsx';
 
 type Event = Composition['events'][number];
@@ -85,7 +85,7 @@ export function AttributesTable({ attributes, file }: Pick<Composition, 'attribu
   const rows = useMemo(() => byStandingOut(attributes), [attributes]);
   const hasCategories = attributes.some(({ name }) => categoryOf(name).category !== '');
   return (
-    <VirtualTable
+    <ReportTable
       caption="Composition by attribute"
       columns={hasCategories ? attributeColumns : attributeColumns.filter(({ id }) => id !== 'category')}
       rows={rows}
@@ -136,7 +136,7 @@ export function EventsTable({ report, file }: { report: Composition; file: strin
     },
   ];
   return (
-    <VirtualTable
+    <ReportTable
       caption="Events"
       columns={columns}
       rows={events}
@@ -184,7 +184,7 @@ export function OverlapsTable({ overlaps, file, compareWith }: OverlapsProps) {
     [overlaps],
   );
   return (
-    <VirtualTable
+    <ReportTable
       caption="Overlap with other audiences"
       columns={columns}
       rows={overlaps}

@@ -54,7 +54,7 @@ export function OverlapPicture({ report }: { report: Composition }) {
   const sizes = shown.map(({ other }) => ({ devices: report.unique_devices, other }));
   const unit = unitFor(sizes);
   return (
-    <figure class="overlap-picture">
+    <figure class="overlap-picture card">
       <p class="legend">
         <span class="key key-this">{report.name}</span>
         <span class="key key-other">The other audience</span>

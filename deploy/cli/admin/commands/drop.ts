@@ -1,7 +1,7 @@
 /** `headrace admin drop …`: sessions with California's Delete Request and Opt-out Platform (DROP). */
 import type { Command } from 'commander';
 import { count, plural } from '../../../../api/client/format.ts';
-import type { Erasure } from '../../../../api/drop/dependencies.ts';
+import type { Erasure } from '../../../../api/drop/create-erasure.ts';
 import { createDropPlatform } from '../../../../api/drop/platform.ts';
 import { runSession } from '../../../../api/drop/session.ts';
 import type { ApiStores } from '../../../../api/stores/api-stores.ts';

@@ -1,10 +1,7 @@
 /** `headrace admin webhook …`: webhooks of any partner. */
 import { type Command, InvalidArgumentError } from 'commander';
-import {
-  createManageWebhooks,
-  WebhookRefused,
-  type WithSecret,
-} from '../../../../api/resources/webhooks/manage-webhooks.ts';
+import { Problem } from '../../../../api/http/problem.ts';
+import { createManageWebhooks, type WithSecret } from '../../../../api/resources/webhooks/manage-webhooks.ts';
 import { toWebhook } from '../../../../api/resources/webhooks/webhook-records.ts';
 import type { ApiStores } from '../../../../api/stores/api-stores.ts';
 import { ProvisioningError } from '../../../../pipeline/stores/partners.ts';
@@ -58,9 +55,7 @@ async function registerWebhook(
   return createManageWebhooks({ ...stores, config })
     .register(partner, wanted)
     .catch((error) => {
-      if (!(error instanceof WebhookRefused)) throw error;
-      const message = error.code === 'bad_url' ? `the URL ${error.message}` : error.message;
-      throw new ProvisioningError('webhook_refused', message);
+      throw error instanceof Problem ? new ProvisioningError('webhook_refused', error.detail) : error;
     });
 }
 

@@ -1,9 +1,10 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { count, plural } from '../../client/format.ts';
 import { saveCsv } from '../csv.ts';
 import { usePrinting } from '../hooks.ts';
-import { type Direction, foldCase, type SortValue, searchRows, sortRows, windowOf } from '../rows.ts';
+import { type Direction, foldCase, type SortValue, searchRows, sortRows } from '../rows.ts';
+import { CsvButton } from './basics.tsx';
 
 export interface Column<T> {
   id: string;
@@ -20,92 +21,70 @@ interface Props<T> {
   columns: Column<T>[];
   rows: readonly T[];
   rowKey: (row: T) => string | number;
-  /** The text that search matches; without it there is no search. */
-  searchText?: (row: T) => string;
+  /** The text that search matches. */
+  searchText: (row: T) => string;
   /** What a row is, such as `attribute`. */
   noun: string;
-  nouns?: string;
   /** The name of its CSV file. */
   file: string;
 }
 
-/** As in the style sheet (--row-height). With a fixed height, positions need no measuring. */
-const ROW_HEIGHT = 40;
+/** Rows shown at first, and added when the reader has scrolled to the last of them: a report may have 100,000. */
+const STEP = 200;
+/** How far from the last row, in pixels. */
+const NEAR_END = 400;
 const SEARCH_FROM = 8;
 /** Only the first rows are printed; the CSV file has all. */
 const PRINTED = 40;
 
-/** The part of the scrolled region that is in view. */
-function useView(rows: number) {
-  const region = useRef<HTMLElement>(null);
-  const [view, setView] = useState({ top: 0, height: 480 });
-  useLayoutEffect(() => {
-    const element = region.current!;
-    const update = () => setView({ top: element.scrollTop, height: element.clientHeight });
-    const resized = new ResizeObserver(update);
-    resized.observe(element);
-    element.addEventListener('scroll', update, { passive: true });
-    return () => {
-      resized.disconnect();
-      element.removeEventListener('scroll', update);
-    };
-  }, []);
-  const isPrinting = usePrinting();
-  const inView = windowOf({ ...view, rowHeight: ROW_HEIGHT }, rows);
-  return { region, isPrinting, ...(isPrinting ? { first: 0, end: Math.min(PRINTED, rows) } : inView) };
-}
-
-const Spacer = ({ rows, columns }: { rows: number; columns: number }) =>
-  rows > 0 ? (
-    // biome-ignore lint/a11y/noAriaHiddenOnFocusable: not focusable; it fills the space of rows that are not rendered
-    <tr class="spacer" aria-hidden="true">
-      <td colSpan={columns} style={{ height: `${rows * ROW_HEIGHT}px` }} />
-    </tr>
-  ) : null;
-
-/** A table that renders only the rows in view; aria-rowcount and aria-rowindex describe the others to screen readers. */
-export function VirtualTable<T>(props: Props<T>) {
-  const { caption, columns, rows, rowKey, searchText, noun, nouns, file } = props;
+/** A table with search, sort and download, in a region of its own height. aria-rowcount tells screen readers of rows not yet added. */
+export function ReportTable<T>(props: Props<T>) {
+  const { caption, columns, rows, rowKey, searchText, noun, file } = props;
   const [sort, setSort] = useState<{ id: string; direction: Direction } | null>(null);
   const [search, setSearch] = useState('');
-  const texts = useMemo(() => (searchText ? rows.map((row) => foldCase(searchText(row))) : []), [rows]);
+  const texts = useMemo(() => rows.map((row) => foldCase(searchText(row))), [rows]);
   const shown = useMemo(() => {
-    const found = searchText ? searchRows(rows, texts, search) : rows;
+    const found = searchRows(rows, texts, search);
     const column = sort && columns.find(({ id }) => id === sort.id);
     return column ? sortRows(found, column.sortBy, sort.direction) : found;
   }, [rows, texts, search, sort]);
-  const { region, isPrinting, first, end } = useView(shown.length);
+  const region = useRef<HTMLElement>(null);
+  const [limit, setLimit] = useState(STEP);
   useEffect(() => {
     region.current!.scrollTop = 0;
+    setLimit(STEP);
   }, [search, sort]);
+  const onScroll = () => {
+    const { scrollTop, clientHeight, scrollHeight } = region.current!;
+    if (limit < shown.length && scrollTop + clientHeight > scrollHeight - NEAR_END) setLimit(limit + STEP);
+  };
+  const isPrinting = usePrinting();
+  const end = Math.min(shown.length, isPrinting ? PRINTED : limit);
 
   const toggle = ({ id, isNumber }: Column<T>) => {
     const preferred: Direction = isNumber ? 'descending' : 'ascending';
     const other: Direction = isNumber ? 'ascending' : 'descending';
     setSort({ id, direction: sort?.id === id && sort.direction === preferred ? other : preferred });
   };
-  const hasSearch = searchText && rows.length >= SEARCH_FROM;
   return (
     <>
       <div class="table-tools">
-        {hasSearch && (
+        {rows.length >= SEARCH_FROM && (
           <input
             type="search"
             aria-label={`Search ${caption}`}
-            placeholder={`Search ${nouns ?? `${noun}s`}`}
+            placeholder={`Search ${noun}s`}
             value={search}
             onInput={(event) => setSearch(event.currentTarget.value)}
           />
         )}
         <p class="quiet numbers" aria-live="polite">
           {shown.length === rows.length
-            ? plural(rows.length, noun, nouns)
-            : `${count(shown.length)} of ${plural(rows.length, noun, nouns)}`}
+            ? plural(rows.length, noun)
+            : `${count(shown.length)} of ${plural(rows.length, noun)}`}
         </p>
-        <button
-          type="button"
-          class="quiet-button small table-csv"
-          aria-label={`Download ${caption} as CSV`}
+        <CsvButton
+          caption={caption}
           onClick={() =>
             saveCsv(
               file,
@@ -113,16 +92,14 @@ export function VirtualTable<T>(props: Props<T>) {
               shown.map((row) => columns.map(({ sortBy }) => sortBy(row))),
             )
           }
-        >
-          CSV
-        </button>
+        />
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: without it a keyboard could not scroll the region */}
-      <section class="table-region" ref={region} tabIndex={0} aria-label={caption}>
-        <table class="virtual" aria-rowcount={shown.length + 1}>
+      <section class="table-region" ref={region} tabIndex={0} aria-label={caption} onScroll={onScroll}>
+        <table class="report-table" aria-rowcount={shown.length + 1}>
           <caption class="visually-hidden">{caption}</caption>
           <thead>
-            <tr aria-rowindex={1}>
+            <tr>
               {columns.map((column) => (
                 <th
                   key={column.id}
@@ -143,9 +120,8 @@ export function VirtualTable<T>(props: Props<T>) {
             </tr>
           </thead>
           <tbody>
-            <Spacer rows={first} columns={columns.length} />
-            {shown.slice(first, end).map((row, at) => (
-              <tr key={rowKey(row)} aria-rowindex={first + at + 2}>
+            {shown.slice(0, end).map((row) => (
+              <tr key={rowKey(row)}>
                 {columns.map(({ id, cell, isNumber }) => (
                   <td key={id} class={`column-${id}${isNumber ? ' numbers' : ''}`}>
                     {cell(row)}
@@ -153,13 +129,12 @@ export function VirtualTable<T>(props: Props<T>) {
                 ))}
               </tr>
             ))}
-            {!isPrinting && <Spacer rows={shown.length - end} columns={columns.length} />}
           </tbody>
         </table>
         {shown.length === 0 && <p class="quiet no-match">Nothing matches “{search}”.</p>}
         {isPrinting && shown.length > end && (
           <p class="quiet no-match">
-            The first {count(end)} of {plural(shown.length, noun, nouns)}; the CSV file has all.
+            The first {count(end)} of {plural(shown.length, noun)}; the CSV file has all.
           </p>
         )}
       </section>

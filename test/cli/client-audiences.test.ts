@@ -64,7 +64,7 @@ it('is created, appended to, shown, listed, reported and cleared', async () => {
   expect(shown.join('\n')).toMatch(/LOAD +STATUS +FILES/);
   expect(audience.array().parse(await json('audience', 'list', '--search', 'visit'))).toHaveLength(1);
   expect((await lines('audience', 'list')).at(-1)).toMatch(
-    /^ *\d+ {2}done +40 +0 {2}.*\(by load\) +0 {2}.*Visitors$/,
+    /^\d+ +done +40 +0 {2}.*\(by load\) +0 {2}.*Visitors$/,
   );
 
   const report = composition.parse(await json('audience', 'report', id));
@@ -92,7 +92,7 @@ it('is created, appended to, shown, listed, reported and cleared', async () => {
   expect(await json('audience', 'show', id)).toMatchObject({ unique_devices: 0, file: [] });
   const cleared = (await lines('audience', 'show', id)).join('\n');
   expect(cleared).toMatch(/^cleared +\d{4}-/m);
-  expect(cleared).toMatch(/^ *\d+ {2}done, cleared {2}/m);
+  expect(cleared).toMatch(/^\d+ +done, cleared {2}/m);
 });
 
 it('rejected rows are pointed out and shown; a load with errors ends with 5', async () => {

@@ -67,7 +67,7 @@ export function share(text: string): number {
   throw new InvalidArgumentError('expected a share from 0 to below 1, such as 0.2');
 }
 
-export const withLoadOptions = (command: Command): Command =>
+export const withLoadOptions = <C extends Command>(command: C): C =>
   command
     .option('--files <n>', 'files per job', between(1, 1_000_000), 10)
     .option('--rows <n>', 'rows per file', between(1, 5_000_000), 10_000)

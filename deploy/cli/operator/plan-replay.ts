@@ -12,7 +12,7 @@ import { MalformedMessage } from '../../../pipeline/wire/codec.ts';
 import type { OperatorConfig } from '../../../schemas/config.ts';
 import type { JobDocument } from '../../../schemas/job-documents.ts';
 import { type TopicKey, topics } from '../../../schemas/topics.ts';
-import { confirm, requireTerminal } from '../confirm.ts';
+import { confirmFirst } from '../confirm.ts';
 import { statusNames } from '../parse-options.ts';
 import { visitLetters } from './dead-letters.ts';
 import { tryDecode } from './describe-message.ts';
@@ -126,7 +126,7 @@ export interface ReplayOptions {
 export async function replay(
   config: OperatorConfig,
   plan: Plan,
-  { yes, dryRun, json }: ReplayOptions,
+  { dryRun, json }: ReplayOptions,
   command: Command,
 ): Promise<void> {
   const total = totalOf(plan);
@@ -144,13 +144,13 @@ export async function replay(
     const result = { planned: byTopic, remarks: plan.remarks, published: messages, dry_run: dryRun ?? false };
     if (json) void printJson(process.stdout, result);
   };
-  if (total > 0 && !dryRun && !yes) requireTerminal(command);
   if (total === 0) say('nothing to publish');
   else if (dryRun) say(`dry run: ${plural(total, 'message')} would be published, nothing was`);
-  else if (yes || (await confirm(`Publish ${plural(total, 'message')} again?`))) {
+  else {
+    await confirmFirst(command, `Publish ${plural(total, 'message')} again?`);
     const messages = await plan.run();
     say(`published ${plural(messages, 'message')} again`);
     return finish(messages);
-  } else say('nothing was published');
+  }
   finish(0);
 }

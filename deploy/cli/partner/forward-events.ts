@@ -10,7 +10,7 @@ import { type Paint, printable } from '../../../pipeline/runtime/terminal.ts';
 import { statusWord, when } from '../show.ts';
 import { interruption } from './exit-codes.ts';
 import { readEvents, type ServerEvent } from './read-events.ts';
-import { type CommandContext, runCommand } from './run-command.ts';
+import type { CommandContext } from './run-command.ts';
 import { addCommand } from './subcommands.ts';
 
 /** The same as the service's timeout for receivers. */
@@ -156,7 +156,5 @@ export function registerListen(group: Command): void {
       'after',
       '\nForwards the end of every import, deletion and load from now on, with the body and the signature of a webhook. Failed\nrequests are not retried. No webhook is registered.',
     )
-    .action((options: ListenOptions, command: Command) =>
-      runCommand(command, (context) => listen(context, options)),
-    );
+    .runs((context, options: ListenOptions) => listen(context, options));
 }

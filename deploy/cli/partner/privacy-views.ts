@@ -2,27 +2,22 @@
 import { count } from '../../../api/client/format.ts';
 import type { PrivacyRequest, PrivacyRequestDetails } from '../../../api/client/types.ts';
 import { type Paint, printable, table } from '../../../pipeline/runtime/terminal.ts';
-import { heading, none, statusWord, when } from '../show.ts';
+import { type Columns, listLines, none, statusWord, when } from '../show.ts';
 import { errorLines } from './import-views.ts';
 
-const counted = (number: number | null) => (number === null ? none : count(number));
-
+const requestColumns = (colours: Paint): Columns<PrivacyRequest> => ({
+  ID: ({ request_id }) => String(request_id),
+  TYPE: ({ type }) => type,
+  STATUS: ({ status }) => statusWord(status, colours),
+  IDENTIFIERS: ({ identifiers }) => identifiers ?? none,
+  FOUND: ({ found }) => found ?? none,
+  CREATED: ({ created_at }) => when(created_at),
+  PATH: ({ file_path }) => printable(file_path ?? ''),
+});
 export const requestLines = (requests: readonly PrivacyRequest[], colours: Paint): string[] =>
-  table(
-    [
-      heading(['ID', 'TYPE', 'STATUS', 'IDENTIFIERS', 'FOUND', 'CREATED', 'PATH'], colours),
-      ...requests.map((request) => [
-        String(request.request_id),
-        request.type,
-        statusWord(request.status, colours),
-        counted(request.identifiers),
-        counted(request.found),
-        when(request.created_at),
-        printable(request.file_path ?? ''),
-      ]),
-    ],
-    [0, 3, 4],
-  );
+  listLines(requests, requestColumns(colours), colours);
+
+const counted = (number: number | null) => (number === null ? none : count(number));
 
 /** Ends with one line of JSON per device found. */
 export const requestDetails = (request: PrivacyRequestDetails, colours: Paint): string[] => [

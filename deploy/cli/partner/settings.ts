@@ -68,23 +68,23 @@ export const settingNames = Object.keys(allSettings) as SettingName[];
 
 const optionName = (name: SettingName) => new Option(allSettings[name].flag).attributeName();
 
-function addSettings(command: Command, settings: Record<string, Setting>, heading: string): Command {
+function addSettings<C extends Command>(command: C, settings: Record<string, Setting>, heading: string): C {
   for (const { flag, variable, description } of Object.values(settings))
     command.addOption(new Option(flag, description).env(variable).helpGroup(heading));
   return command;
 }
 
-export const withProfile = (command: Command): Command =>
+export const withProfile = <C extends Command>(command: C): C =>
   command.addOption(
     new Option('--profile <name>', 'profile of headrace login (default: the last one)')
       .env(clientVariables.profile)
       .helpGroup('Service:'),
   );
 
-export const withConnection = (command: Command): Command =>
+export const withConnection = <C extends Command>(command: C): C =>
   addSettings(withProfile(command), connectionSettings, 'Service:');
 
-export const withStorage = (command: Command): Command =>
+export const withStorage = <C extends Command>(command: C): C =>
   addSettings(command, storageSettings, 'Storage, to upload:');
 
 /** Commander has read flags, then variables. Empty means absent. */

@@ -2,7 +2,7 @@
 
 import type { Delivery, DeliveryDetails, Webhook } from '../../../api/client/types.ts';
 import { type Paint, printable, table } from '../../../pipeline/runtime/terminal.ts';
-import { heading, when } from '../show.ts';
+import { type Columns, listLines, when } from '../show.ts';
 
 const stateOf = ({ active, gone }: Webhook, { green, red, dim }: Paint) =>
   active ? green('active') : gone ? red('gone') : dim('disabled');
@@ -16,20 +16,15 @@ const lastOf = ({ attempts }: Delivery): string => {
   return printable(`${last.error ?? `answered ${last.code}`} (${last.duration_ms} ms)`);
 };
 
+const webhookColumns = (colours: Paint): Columns<Webhook> => ({
+  ID: ({ webhook_id }) => String(webhook_id),
+  STATE: (webhook) => stateOf(webhook, colours),
+  CREATED: ({ created_at }) => when(created_at),
+  URL: ({ url }) => printable(url),
+  DESCRIPTION: ({ description }) => printable(description ?? ''),
+});
 export const webhookLines = (webhooks: readonly Webhook[], colours: Paint): string[] =>
-  table(
-    [
-      heading(['ID', 'STATE', 'CREATED', 'URL', 'DESCRIPTION'], colours),
-      ...webhooks.map((webhook) => [
-        String(webhook.webhook_id),
-        stateOf(webhook, colours),
-        when(webhook.created_at),
-        printable(webhook.url),
-        printable(webhook.description ?? ''),
-      ]),
-    ],
-    [0],
-  );
+  listLines(webhooks, webhookColumns(colours), colours);
 
 /** `secret`: only after creation or rotation. */
 export const webhookDetails = (webhook: Webhook, colours: Paint, secret?: string): string[] =>
@@ -46,22 +41,17 @@ export const webhookDetails = (webhook: Webhook, colours: Paint, secret?: string
     ...(secret === undefined ? [] : [['secret', `${secret}   (shown only now)`]]),
   ]);
 
+const deliveryColumns = (colours: Paint): Columns<Delivery> => ({
+  ID: ({ delivery_id }) => String(delivery_id),
+  STATUS: (delivery) => statusOf(delivery, colours),
+  TYPE: ({ type }) => type,
+  JOB: ({ job_id }) => String(job_id ?? ''),
+  TRIES: ({ tries }) => tries,
+  CREATED: ({ created_at }) => when(created_at),
+  'LAST ATTEMPT': lastOf,
+});
 export const deliveryLines = (deliveries: readonly Delivery[], colours: Paint): string[] =>
-  table(
-    [
-      heading(['ID', 'STATUS', 'TYPE', 'JOB', 'TRIES', 'CREATED', 'LAST ATTEMPT'], colours),
-      ...deliveries.map((delivery) => [
-        String(delivery.delivery_id),
-        statusOf(delivery, colours),
-        delivery.type,
-        delivery.job_id === null ? '' : String(delivery.job_id),
-        String(delivery.tries),
-        when(delivery.created_at),
-        lastOf(delivery),
-      ]),
-    ],
-    [0, 3, 4],
-  );
+  listLines(deliveries, deliveryColumns(colours), colours);
 
 export const deliveryDetailLines = (delivery: DeliveryDetails, colours: Paint): string[] => [
   ...deliveryLines([delivery], colours),

@@ -6,7 +6,7 @@ import { importPath } from '../../../../api/client/client.ts';
 import { configPath, readConfigFile, writeConfigFile } from '../config-file.ts';
 import { connectApi } from '../connect-api.ts';
 import { interruption, usageError } from '../exit-codes.ts';
-import { type CommandContext, runCommand } from '../run-command.ts';
+import type { CommandContext } from '../run-command.ts';
 import {
   allSettings,
   givenSettings,
@@ -111,7 +111,5 @@ async function login(context: CommandContext, options: Record<string, unknown>):
 export function register(program: Command): void {
   withStorage(addCommand(program, 'login', 'check an API key and storage keys and save them in a profile'))
     .option('--stdin', 'read the API key, or the JSON of admin partner create, from standard input')
-    .action((options: Record<string, unknown>, command: Command) =>
-      runCommand(command, (context) => login(context, options)),
-    );
+    .runs((context, options: Record<string, unknown>) => login(context, options));
 }

@@ -6,13 +6,12 @@ import { plural } from '../../../../api/client/format.ts';
 import type { PrivacyRequest, PrivacyRequestDetails } from '../../../../api/client/types.ts';
 import { MAX_IDENTIFIERS } from '../../../../schemas/identifier-text.ts';
 import { privacyTypes } from '../../../../schemas/job-documents.ts';
-import { confirmFirst, yesOption } from '../../confirm.ts';
 import { between, wholeNumber } from '../../parse-options.ts';
 import { identifiersArgument, identifiersIn } from '../../read-identifiers.ts';
 import { CommandError, exitCodes, usageError } from '../exit-codes.ts';
 import { follow } from '../follow-job.ts';
 import { requestDetails, requestLines } from '../privacy-views.ts';
-import { type CommandContext, runCommand } from '../run-command.ts';
+import type { CommandContext } from '../run-command.ts';
 import { addCommand, addGroup, withFollow } from '../subcommands.ts';
 
 const DEFAULT_LIMIT = 30;
@@ -80,37 +79,32 @@ export function register(program: Command): void {
     .addOption(new Option('--type <type>', 'what to do').choices([...privacyTypes]).makeOptionMandatory())
     .option('--path <path>', 'instead: a file below your prefix, with identifiers in its first column')
     .option(...receiptOption)
-    .option(...yesOption)
-    .action((file: string | undefined, options: RequestOptions, command: Command) =>
-      runCommand(command, async (context) => {
-        const { type, path, receipt } = options;
-        if (receipt !== undefined && !options.follow) throw usageError('--receipt needs --wait');
-        if (type === 'delete')
-          await confirmFirst(
-            command,
-            'Permanently delete all your data about these devices, and suppress them in later loads?',
-          );
-        const { body, what } = subjectsOf(file, path);
-        const { data } = await context.api.change<{ request_id: number }>('POST', privacyPath, {
-          type,
-          ...body,
-        });
-        if (options.follow) return show(context, data.request_id, options);
-        await context.print(data, () => [
-          `submitted request ${data.request_id}: ${type} ${what}`,
-          `follow it with: headrace privacy show ${data.request_id} --wait`,
-        ]);
-      }),
-    );
+    .confirms((_file, { type }: RequestOptions) =>
+      type === 'delete'
+        ? 'Permanently delete all your data about these devices, and suppress them in later loads?'
+        : undefined,
+    )
+    .runs(async (context, file: string | undefined, options: RequestOptions) => {
+      const { type, path, receipt } = options;
+      if (receipt !== undefined && !options.follow) throw usageError('--receipt needs --wait');
+      const { body, what } = subjectsOf(file, path);
+      const { data } = await context.api.change<{ request_id: number }>('POST', privacyPath, {
+        type,
+        ...body,
+      });
+      if (options.follow) return show(context, data.request_id, options);
+      await context.print(data, () => [
+        `submitted request ${data.request_id}: ${type} ${what}`,
+        `follow it with: headrace privacy show ${data.request_id} --wait`,
+      ]);
+    });
 
   addCommand(group, 'list', 'list privacy requests, newest first')
     .option('--limit <n>', 'maximum number to list', between(1, 1_000_000), DEFAULT_LIMIT)
-    .action((options: { limit: number }, command: Command) =>
-      runCommand(command, async ({ api, print, colours }) => {
-        const requests = await listRecords<PrivacyRequest>(api, privacyPath, options);
-        await print(requests, () => requestLines(requests, colours));
-      }),
-    );
+    .runs(async ({ api, print, colours }, options: { limit: number }) => {
+      const requests = await listRecords<PrivacyRequest>(api, privacyPath, options);
+      await print(requests, () => requestLines(requests, colours));
+    });
 
   withFollow(
     addCommand(group, 'show', 'show a privacy request, with the data found by an access request'),
@@ -118,7 +112,5 @@ export function register(program: Command): void {
   )
     .argument('<id>', 'request_id', wholeNumber)
     .option(...receiptOption)
-    .action((id: number, options: FollowOptions, command: Command) =>
-      runCommand(command, (context) => show(context, id, options)),
-    );
+    .runs((context, id: number, options: FollowOptions) => show(context, id, options));
 }

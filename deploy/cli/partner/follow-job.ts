@@ -2,7 +2,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fractionDone, phaseText, remainingText, workText } from '../../../api/client/progress-text.ts';
 import type { Progress, Status } from '../../../api/client/types.ts';
-import { linkedAbort } from '../../../pipeline/runtime/deadline.ts';
 import { bar, joined } from '../progress-line.ts';
 import { CommandError, exitCodes, interruption } from './exit-codes.ts';
 import type { CommandContext } from './run-command.ts';
@@ -26,13 +25,6 @@ interface Patient {
   signal: AbortSignal;
 }
 
-const stillRunning = ({ name, again }: Pick<Followed, 'name' | 'again'>) =>
-  new CommandError(
-    exitCodes.stillRunning,
-    'still_running',
-    `${name} is still running; follow it with: ${again}`,
-  );
-
 export const progressText = (progress: Progress): string =>
   joined(phaseText(progress), workText(progress), remainingText(progress, Date.now()));
 
@@ -41,27 +33,27 @@ const line = (name: string, progress: Progress) =>
 
 /** Polls until `poll` returns a value; `poll` shows progress until then. */
 export async function follow<T>(
-  followed: Pick<Followed, 'name' | 'again'>,
+  { name, again }: Pick<Followed, 'name' | 'again'>,
   { signal, progress, timeoutMs }: CommandContext,
   poll: (request: Patient, show: (line: string) => void) => Promise<T | undefined>,
 ): Promise<T> {
-  const { controller, unlink } = linkedAbort(signal);
-  const timeout = stillRunning(followed);
-  const timer = timeoutMs === undefined ? undefined : setTimeout(() => controller.abort(timeout), timeoutMs);
-  const request = { maxLost: MAX_LOST, signal: controller.signal };
+  const timeout = timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)];
+  const either = AbortSignal.any([signal, ...timeout]);
   try {
     for (let everyMs = FIRST_POLL_MS; ; everyMs = Math.min(MAX_POLL_MS, everyMs * 1.5)) {
-      const ended = await poll(request, progress.show);
+      const ended = await poll({ maxLost: MAX_LOST, signal: either }, progress.show);
       if (ended !== undefined) return ended;
-      await sleep(everyMs, undefined, { signal: controller.signal });
+      await sleep(everyMs, undefined, { signal: either });
     }
   } catch (error) {
-    if (signal.aborted)
-      throw interruption(`interrupted; ${followed.name} continues. Follow it with: ${followed.again}`);
-    throw controller.signal.aborted ? timeout : error;
+    if (signal.aborted) throw interruption(`interrupted; ${name} continues. Follow it with: ${again}`);
+    if (!either.aborted) throw error;
+    throw new CommandError(
+      exitCodes.stillRunning,
+      'still_running',
+      `${name} is still running; follow it with: ${again}`,
+    );
   } finally {
-    clearTimeout(timer);
-    unlink();
     progress.clear();
   }
 }

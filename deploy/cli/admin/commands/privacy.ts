@@ -7,7 +7,6 @@ import {
   shownOfRequest,
   toRequest,
 } from '../../../../api/resources/privacy/privacy-records.ts';
-import { CommandFailed } from '../../../../pipeline/runtime/errors.ts';
 import { secretsOf } from '../../../../pipeline/runtime/seal.ts';
 import { ProvisioningError } from '../../../../pipeline/stores/partners.ts';
 import { EVERYONE, type PrivacyType, privacyTypes } from '../../../../schemas/job-documents.ts';
@@ -60,7 +59,7 @@ export function register(admin: Command, environments: Environments): void {
     )
     .changes(async (context, file: string, { type, partner, reason }: RequestOptions) => {
       if (partner !== undefined) await context.partners.find(partner);
-      const identifiers = identifiersIn(file, (code, message) => new CommandFailed(code, message));
+      const identifiers = identifiersIn(file);
       const { acceptJob } = await import('../accept-job.ts');
       const job = await acceptJob(context, {
         kind: 'privacy',

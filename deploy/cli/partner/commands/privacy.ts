@@ -33,7 +33,7 @@ function subjectsOf(file: string | undefined, path: string | undefined) {
   if ((file === undefined) === (path === undefined))
     throw usageError('pass either a file of identifiers or --path');
   if (file === undefined) return { body: { file_path: path }, what: `the devices in ${path}` };
-  const identifiers = identifiersIn(file, failed);
+  const identifiers = identifiersIn(file);
   if (identifiers.length > MAX_IDENTIFIERS)
     throw failed(
       'too_many_identifiers',

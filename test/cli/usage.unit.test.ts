@@ -55,6 +55,13 @@ describe('wrong usage exits with 2 and prints the help of the command', () => {
 
 describe('a bad value names its option', () => {
   test.each([
+    ['up --port 65536', "option '--port <n>'"],
+    ['up --mongod-cache-gb much', "option '--mongod-cache-gb <n>'"],
+    // Two brokers would be worse than one.
+    ['up --brokers 2', 'expected 1 or 3'],
+    ['pipeline --stages split,sing', "option '--stages <list>'"],
+    ['admin partner create --name \n', "option '--name <name>'"],
+    ['import list --status nice', "option '--status <status>'"],
     ['tap nothing', "argument 'topics'"],
     ['tap jobs --job x', "option '--job <number>'"],
     ['tap jobs --type x', "option '--type <name>'"],

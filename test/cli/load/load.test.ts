@@ -1,8 +1,9 @@
 /** `headrace load` against the real service: the counts match what it generates, and it removes everything afterwards. */
-import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
+import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { LoadReport } from '../../../deploy/cli/load/report.ts';
 import { startApi } from '../../api/support.ts';
+import { storageOf } from '../../support/run-headrace.ts';
 import { runHere } from '../../support/run-here.ts';
 import { type Service, sharedService } from '../../support/stack.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -24,12 +25,7 @@ beforeAll(async () => {
 
 async function objectsLeft(): Promise<string[]> {
   const { s3 } = issued;
-  const client = new S3Client({
-    endpoint: s3.endpoint,
-    region: s3.region,
-    forcePathStyle: true,
-    credentials: { accessKeyId: s3.access_key_id, secretAccessKey: s3.secret_access_key },
-  });
+  const client = storageOf(s3);
   const { Contents = [] } = await client.send(
     new ListObjectsV2Command({ Bucket: s3.bucket, Prefix: s3.prefix }),
   );

@@ -133,12 +133,12 @@ it('a person’s request is made, waited for, listed and shown, and its receipt 
   );
   writeFileSync(at('list.txt'), `${gone.toUpperCase()}\n\n${unknown.replaceAll('-', '')}\n`);
   const request = ['privacy', 'request', at('list.txt'), '--type'];
-  const answer = privacyRequestDetails.parse(await json(...request, 'access', '--wait'));
+  const answer = privacyRequestDetails.parse(await json(...request, 'access', '--follow'));
   expect(answer).toMatchObject({ status: 2, identifiers: 2, found: 1 });
   expect(answer.devices).toMatchObject([
     { identifier: gone, audiences: [{ audience_id: created.audience_id, events: ['run'] }] },
   ]);
-  const erase = [...request, 'delete', '--yes', '--wait', '--receipt', at('receipt.jws')];
+  const erase = [...request, 'delete', '--yes', '--follow', '--receipt', at('receipt.jws')];
   const erased = await run(...erase);
   expect([erased.code, erased.stderr]).toEqual([0, `wrote the receipt to ${at('receipt.jws')}\n`]);
   const [, id] = /^request +(\d+)$/m.exec(erased.stdout)!;
@@ -153,7 +153,7 @@ it('a person’s request is made, waited for, listed and shown, and its receipt 
   expect((await failure(2, ...request, 'restore', '--path', 'x.csv')).message).toContain(
     'pass either a file',
   );
-  const failed = await failure(5, 'privacy', 'request', '--type', 'restore', '--path', 'none.csv', '--wait');
+  const failed = await failure(5, 'privacy', 'request', '--type', 'restore', '--path', 'none.csv', '--follow');
   expect(JSON.parse(failed.stdout)).toMatchObject({ status: 3, errors: [{ code: 'no_files' }] });
 });
 

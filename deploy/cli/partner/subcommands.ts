@@ -34,13 +34,9 @@ export function addLocalCommand(parent: Command, name: string, description: stri
 export const addCommand = (parent: Command, name: string, description: string): PartnerCommand =>
   withConnection(addLocalCommand(parent, name, description));
 
-export const withFollow = <C extends Command>(
-  command: C,
-  what = 'the end of the job',
-  flags = '--follow',
-): C =>
+export const withFollow = <C extends Command>(command: C, what = 'the end of the job'): C =>
   command
-    .option(flags, `wait for ${what} and show progress`)
+    .option('--follow', `wait for ${what} and show progress`)
     .option(
       '--timeout <duration>',
       'maximum time to wait, such as 90s, 5m or 2h (default: no limit)',

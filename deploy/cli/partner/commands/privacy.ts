@@ -15,7 +15,7 @@ import type { CommandContext } from '../run-command.ts';
 import { addCommand, addGroup, withFollow } from '../subcommands.ts';
 
 const DEFAULT_LIMIT = 30;
-const toItsEnd = ['the end of the request', '--wait, --follow'] as const;
+const toItsEnd = 'the end of the request';
 const receiptOption = ['--receipt <file>', 'save the signed receipt to a new file'] as const;
 
 interface FollowOptions {
@@ -45,7 +45,7 @@ function subjectsOf(file: string | undefined, path: string | undefined) {
 async function show(context: CommandContext, id: number, { follow: isFollowed, receipt }: FollowOptions) {
   const read = async (options = {}) =>
     (await context.api.get<PrivacyRequestDetails>(`${privacyPath}/${id}`, options)).data;
-  const followed = { name: `request ${id}`, again: `headrace privacy show ${id} --wait` };
+  const followed = { name: `request ${id}`, again: `headrace privacy show ${id} --follow` };
   const ended = isFollowed
     ? await follow(followed, context, async (options, tell) => {
         const request = await read(options);
@@ -74,7 +74,7 @@ export function register(program: Command): void {
     'privacy requests: delete, return or restore your data about devices',
   );
 
-  withFollow(addCommand(group, 'request', 'queue a request about devices'), ...toItsEnd)
+  withFollow(addCommand(group, 'request', 'queue a request about devices'), toItsEnd)
     .argument('[file]', identifiersArgument)
     .addOption(new Option('--type <type>', 'what to do').choices([...privacyTypes]).makeOptionMandatory())
     .option('--path <path>', 'instead: a file below your prefix, with identifiers in its first column')
@@ -86,7 +86,7 @@ export function register(program: Command): void {
     )
     .runs(async (context, file: string | undefined, options: RequestOptions) => {
       const { type, path, receipt } = options;
-      if (receipt !== undefined && !options.follow) throw usageError('--receipt needs --wait');
+      if (receipt !== undefined && !options.follow) throw usageError('--receipt needs --follow');
       const { body, what } = subjectsOf(file, path);
       const { data } = await context.api.change<{ request_id: number }>('POST', privacyPath, {
         type,
@@ -95,7 +95,7 @@ export function register(program: Command): void {
       if (options.follow) return show(context, data.request_id, options);
       await context.print(data, () => [
         `submitted request ${data.request_id}: ${type} ${what}`,
-        `follow it with: headrace privacy show ${data.request_id} --wait`,
+        `follow it with: headrace privacy show ${data.request_id} --follow`,
       ]);
     });
 
@@ -108,7 +108,7 @@ export function register(program: Command): void {
 
   withFollow(
     addCommand(group, 'show', 'show a privacy request, with the data found by an access request'),
-    ...toItsEnd,
+    toItsEnd,
   )
     .argument('<id>', 'request_id', wholeNumber)
     .option(...receiptOption)

@@ -153,7 +153,16 @@ it('a person’s request is made, waited for, listed and shown, and its receipt 
   expect((await failure(2, ...request, 'restore', '--path', 'x.csv')).message).toContain(
     'pass either a file',
   );
-  const failed = await failure(5, 'privacy', 'request', '--type', 'restore', '--path', 'none.csv', '--follow');
+  const failed = await failure(
+    5,
+    'privacy',
+    'request',
+    '--type',
+    'restore',
+    '--path',
+    'none.csv',
+    '--follow',
+  );
   expect(JSON.parse(failed.stdout)).toMatchObject({ status: 3, errors: [{ code: 'no_files' }] });
 });
 

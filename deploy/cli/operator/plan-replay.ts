@@ -4,6 +4,7 @@
  */
 import type { Command } from 'commander';
 import { count, plural } from '../../../api/client/format.ts';
+import { createPublisher, type OutgoingMessage } from '../../../pipeline/kafka/publish.ts';
 import { type ReadMessage, type ReadOptions, readTopics } from '../../../pipeline/kafka/read-topic.ts';
 import { topicName } from '../../../pipeline/kafka/topics.ts';
 import { CommandFailed } from '../../../pipeline/runtime/errors.ts';
@@ -17,8 +18,52 @@ import { statusNames } from '../parse-options.ts';
 import { visitLetters } from './dead-letters.ts';
 import { tryDecode } from './describe-message.ts';
 import { openJobs } from './look-up-jobs.ts';
-import { publishAgain } from './publish-again.ts';
 import { quietLogger } from './read-messages.ts';
+
+const MAX_BYTES = 2_000_000;
+const MAX_MESSAGES = 1_000;
+
+interface Republisher {
+  add(topic: TopicKey, message: OutgoingMessage): Promise<void>;
+  /** Resolves when the brokers have everything. */
+  flush(): Promise<void>;
+}
+
+/** Republishes messages to their partitions in bounded batches. */
+async function publishAgain(
+  config: OperatorConfig,
+  work: (republisher: Republisher) => Promise<void>,
+): Promise<number> {
+  const publisher = createPublisher(config, log);
+  await publisher.connect();
+  const waiting = new Map<TopicKey, OutgoingMessage[]>();
+  let [bytes, held, sent] = [0, 0, 0];
+
+  async function flush(): Promise<void> {
+    for (const [topic, messages] of waiting) await publisher.send(topic, messages);
+    waiting.clear();
+    sent += held;
+    [bytes, held] = [0, 0];
+  }
+
+  try {
+    await work({
+      flush,
+      async add(topic, message) {
+        const others = waiting.get(topic);
+        if (others) others.push(message);
+        else waiting.set(topic, [message]);
+        bytes += message.value.length;
+        held++;
+        if (bytes >= MAX_BYTES || held >= MAX_MESSAGES) await flush();
+      },
+    });
+    await flush();
+  } finally {
+    await publisher.close();
+  }
+  return sent;
+}
 
 /** What to publish, counted in a first pass. */
 interface Plan {
@@ -54,7 +99,7 @@ async function planOf(
     );
   await read(({ topic }) => void addTo(counts, topic));
   const run = () =>
-    publishAgain(config, log, (again) =>
+    publishAgain(config, (again) =>
       read(({ topic, partition, key, value }) =>
         again.add(topic, { partition, key: key?.toString() ?? '', value }),
       ),
@@ -105,7 +150,7 @@ export async function planDeadLetters(config: OperatorConfig): Promise<Plan> {
   });
   if (left > MAX_REMARKS) remarks.push(`stays: ${count(left - MAX_REMARKS)} more`);
   const run = () =>
-    publishAgain(config, log, async (again) => {
+    publishAgain(config, async (again) => {
       const putBack = await visitLetters(config, log, async ({ outgoing }) => {
         if (typeof outgoing !== 'string') await again.add(outgoing.topic, outgoing.message);
       });

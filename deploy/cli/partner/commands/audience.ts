@@ -1,14 +1,14 @@
 /** `headrace audience …`: first-party audiences, for the partner or a customer. */
-
 import type { Command } from 'commander';
 import { audiencePath, listRecords } from '../../../../api/client/client.ts';
 import type { Audience, Load } from '../../../../api/client/types.ts';
 import { wholeNumber } from '../../parse-options.ts';
 import { registerAudienceReport } from '../audience-report.ts';
-import { audienceDetails, audienceLines } from '../audience-views.ts';
+import { audienceDetails, audienceLines, loadOutcome } from '../audience-views.ts';
 import { dryRun, withDryRun } from '../dry-run.ts';
 import { usageError } from '../exit-codes.ts';
-import { followLoads } from '../follow-load.ts';
+import { followJobs } from '../follow-job.ts';
+import { rejectedText } from '../import-views.ts';
 import { printRejects } from '../rejected-rows.ts';
 import type { CommandContext } from '../run-command.ts';
 import { addCommand, addGroup, type ListOptions, withFollow, withListOptions } from '../subcommands.ts';
@@ -30,6 +30,24 @@ const loadIdOf = (location: string | null) => Number(/\/loads\/(\d+)$/.exec(loca
 
 async function newestLoads({ api }: CommandContext, audience: number, limit: number): Promise<Load[]> {
   return (await api.get<Load[]>(`${audiencePath}/${audience}/loads?limit=${limit}`)).data;
+}
+
+function followLoads(context: CommandContext, audience: number, loads: readonly number[]): Promise<void> {
+  const { api, print, say, colours } = context;
+  const jobs = loads.map((id) => ({
+    name: `load ${id} of audience ${audience}`,
+    path: `${audiencePath}/${audience}/loads/${id}`,
+    again: `headrace audience show ${audience} --follow`,
+  }));
+  return followJobs(context, jobs, async (path) => {
+    const { data } = await api.get<Load & { file: unknown }>(path);
+    const { file: _, ...load } = data;
+    await print({ audience_id: audience, ...load }, () => loadOutcome(audience, load, colours));
+    const rejected = rejectedText(load.rows_rejected ?? {});
+    if (rejected !== '')
+      say(`rejected rows: ${rejected}; show them with: headrace audience rejects ${audience}`);
+    return load;
+  });
 }
 
 export function register(program: Command): void {

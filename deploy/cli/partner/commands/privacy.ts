@@ -2,15 +2,17 @@
 import { writeFile } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
 import { listRecords, privacyPath } from '../../../../api/client/client.ts';
-import { plural } from '../../../../api/client/format.ts';
+import { count, plural } from '../../../../api/client/format.ts';
 import type { PrivacyRequest, PrivacyRequestDetails } from '../../../../api/client/types.ts';
+import { type Paint, printable, table } from '../../../../pipeline/runtime/terminal.ts';
 import { MAX_IDENTIFIERS } from '../../../../schemas/identifier-text.ts';
 import { privacyTypes } from '../../../../schemas/job-documents.ts';
 import { between, wholeNumber } from '../../parse-options.ts';
 import { identifiersArgument, identifiersIn } from '../../read-identifiers.ts';
+import { type Columns, listLines, none, statusWord, when } from '../../show.ts';
 import { CommandError, exitCodes, usageError } from '../exit-codes.ts';
 import { follow } from '../follow-job.ts';
-import { requestDetails, requestLines } from '../privacy-views.ts';
+import { errorLines } from '../import-views.ts';
 import type { CommandContext } from '../run-command.ts';
 import { addCommand, addGroup, withFollow } from '../subcommands.ts';
 
@@ -66,6 +68,37 @@ async function show(context: CommandContext, id: number, { follow: isFollowed, r
   if (isFollowed && ended.status === 3)
     throw new CommandError(exitCodes.jobFailed, 'job_failed', `request ${id} failed: nothing was done`);
 }
+
+const requestColumns = (colours: Paint): Columns<PrivacyRequest> => ({
+  ID: ({ request_id }) => String(request_id),
+  TYPE: ({ type }) => type,
+  STATUS: ({ status }) => statusWord(status, colours),
+  IDENTIFIERS: ({ identifiers }) => identifiers ?? none,
+  FOUND: ({ found }) => found ?? none,
+  CREATED: ({ created_at }) => when(created_at),
+  PATH: ({ file_path }) => printable(file_path ?? ''),
+});
+const requestLines = (requests: readonly PrivacyRequest[], colours: Paint): string[] =>
+  listLines(requests, requestColumns(colours), colours);
+
+const counted = (number: number | null) => (number === null ? none : count(number));
+
+/** Ends with one line of JSON per device found. */
+const requestDetails = (request: PrivacyRequestDetails, colours: Paint): string[] => [
+  ...table([
+    ['request', String(request.request_id)],
+    ['type', request.type],
+    ['status', statusWord(request.status, colours)],
+    ...(request.file_path === null ? [] : [['path', printable(request.file_path)]]),
+    ['identifiers', counted(request.identifiers)],
+    ['found', counted(request.found)],
+    ['created', when(request.created_at)],
+    ['updated', when(request.updated_at)],
+    ['receipt', request.receipt === null ? none : 'signed; save it with --receipt FILE'],
+  ]),
+  ...errorLines(request.errors),
+  ...(request.devices ?? []).map((device) => printable(JSON.stringify(device))),
+];
 
 export function register(program: Command): void {
   const group = addGroup(

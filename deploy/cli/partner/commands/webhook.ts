@@ -1,13 +1,13 @@
 /** `headrace webhook …`: notifications at a partner's URL when jobs finish. */
-
 import { type Command, Option } from 'commander';
 import { listRecords, webhookPath } from '../../../../api/client/client.ts';
 import type { CreatedWebhook, Delivery, DeliveryDetails, Webhook } from '../../../../api/client/types.ts';
+import { type Paint, printable, table } from '../../../../pipeline/runtime/terminal.ts';
 import { between, wholeNumber } from '../../parse-options.ts';
+import { type Columns, listLines, when } from '../../show.ts';
 import { registerListen } from '../forward-events.ts';
 import type { CommandContext } from '../run-command.ts';
 import { addCommand, addGroup } from '../subcommands.ts';
-import { deliveryDetailLines, deliveryLines, webhookDetails, webhookLines } from '../webhook-views.ts';
 
 const DEFAULT_LIMIT = 30;
 const id = ['<id>', 'webhook_id', wholeNumber] as const;
@@ -24,6 +24,66 @@ interface ListOptions {
 
 const printSecret = ({ print, colours }: CommandContext, made: CreatedWebhook) =>
   print(made, () => webhookDetails(made, colours, made.secret));
+
+const stateOf = ({ active, gone }: Webhook, { green, red, dim }: Paint) =>
+  active ? green('active') : gone ? red('gone') : dim('disabled');
+
+const statusOf = ({ status }: Delivery, { green, red, cyan }: Paint) =>
+  ({ pending: cyan, delivered: green, failed: red })[status](status);
+
+const lastOf = ({ attempts }: Delivery): string => {
+  const last = attempts.at(-1);
+  if (!last) return '';
+  return printable(`${last.error ?? `answered ${last.code}`} (${last.duration_ms} ms)`);
+};
+
+const webhookColumns = (colours: Paint): Columns<Webhook> => ({
+  ID: ({ webhook_id }) => String(webhook_id),
+  STATE: (webhook) => stateOf(webhook, colours),
+  CREATED: ({ created_at }) => when(created_at),
+  URL: ({ url }) => printable(url),
+  DESCRIPTION: ({ description }) => printable(description ?? ''),
+});
+const webhookLines = (webhooks: readonly Webhook[], colours: Paint): string[] =>
+  listLines(webhooks, webhookColumns(colours), colours);
+
+/** `secret`: only after creation or rotation. */
+const webhookDetails = (webhook: Webhook, colours: Paint, secret?: string): string[] =>
+  table([
+    ['webhook', String(webhook.webhook_id)],
+    ['state', stateOf(webhook, colours)],
+    ['url', printable(webhook.url)],
+    ...(webhook.description === null ? [] : [['description', printable(webhook.description)]]),
+    ...webhook.secrets.map(({ created_at, expires_at }) => [
+      'signs with',
+      `secret from ${when(created_at)}${expires_at === null ? '' : `, until ${when(expires_at)}`}`,
+    ]),
+    ['created', when(webhook.created_at)],
+    ...(secret === undefined ? [] : [['secret', `${secret}   (shown only now)`]]),
+  ]);
+
+const deliveryColumns = (colours: Paint): Columns<Delivery> => ({
+  ID: ({ delivery_id }) => String(delivery_id),
+  STATUS: (delivery) => statusOf(delivery, colours),
+  TYPE: ({ type }) => type,
+  JOB: ({ job_id }) => String(job_id ?? ''),
+  TRIES: ({ tries }) => tries,
+  CREATED: ({ created_at }) => when(created_at),
+  'LAST ATTEMPT': lastOf,
+});
+const deliveryLines = (deliveries: readonly Delivery[], colours: Paint): string[] =>
+  listLines(deliveries, deliveryColumns(colours), colours);
+
+const deliveryDetailLines = (delivery: DeliveryDetails, colours: Paint): string[] => [
+  ...deliveryLines([delivery], colours),
+  '',
+  ...delivery.attempts.map(({ at, code, error, duration_ms }) =>
+    printable(`${when(at)}  ${error ?? `answered ${code}`} (${duration_ms} ms)`),
+  ),
+  ...(delivery.next_attempt_at === null ? [] : [`${when(delivery.next_attempt_at)}  next attempt`]),
+  '',
+  printable(delivery.body),
+];
 
 export function register(program: Command): void {
   const group = addGroup(program, 'webhook', 'get notified at your URL when jobs finish');

@@ -1,6 +1,7 @@
-/** Formats times and statuses, for all commands. Numbers: api/client/format.ts. */
+/** Formats lists, times and statuses, for all commands. */
+import { count } from '../../api/client/format.ts';
 import type { Status } from '../../api/client/types.ts';
-import type { Paint } from '../../pipeline/runtime/terminal.ts';
+import { type Paint, table } from '../../pipeline/runtime/terminal.ts';
 import { statusNames } from './parse-options.ts';
 
 /** In place of a value that does not exist. */
@@ -16,5 +17,13 @@ export function statusWord(status: Status, colours: Paint): string {
   return colour(statusNames[status]);
 }
 
-export const heading = (names: readonly string[], { bold }: Paint): string[] =>
-  names.map((name) => bold(name));
+/** Headings, and the cells of a record below them. Numbers are right-aligned. */
+export type Columns<T> = Record<string, (record: T) => string | number>;
+
+export function listLines<T>(records: readonly T[], columns: Columns<T>, colours?: Paint): string[] {
+  const names = Object.keys(columns);
+  const rows = records.map((record) => Object.values(columns).map((cell) => cell(record)));
+  const right = names.map((_, i) => i).filter((i) => rows.some((row) => typeof row[i] === 'number'));
+  const texts = rows.map((row) => row.map((cell) => (typeof cell === 'number' ? count(cell) : cell)));
+  return table([colours ? names.map(colours.bold) : names, ...texts], right);
+}

@@ -39,7 +39,7 @@ async function ensureLoaded(
   if (audience) {
     const api = apiOf(apiUrl(stack.folder), partner);
     if (await tryGet(api, `${audiencePath}/${audience.audience_id}`)) {
-      screen.step('using the sample data from the last start');
+      screen.say('using the sample data from the last start');
       return audience;
     }
   }
@@ -76,7 +76,6 @@ function uploadCommand({ s3 }: DemoPartner, endpoint: string, file: string): str
   return `curl -sf ${signed} -T ${file} ${bucket}/${s3.prefix}${file}`;
 }
 
-/** Prints commands without a frame, so that they can be copied. */
 function showCommands(
   { folder, addresses }: Stack,
   partner: DemoPartner,
@@ -88,7 +87,7 @@ function showCommands(
   const key = `-H 'Authorization: Bearer ${partner.api_key}'`;
   const post = (body: object, path: string) =>
     `curl -s ${key} -H 'Content-Type: application/json' -d '${JSON.stringify(body)}' ${url}${path}`;
-  screen.plain([
+  screen.commands([
     '# list the last imports',
     `curl -s ${key} ${url}${importPath}`,
     '# show the audience, and its composition report',
@@ -107,7 +106,7 @@ function showCommands(
 /** Creates the partner, loads the samples, and shows how to use them. */
 async function present(stack: Stack, screen: Screen, signal: AbortSignal): Promise<void> {
   const { partner, made } = await demoPartner(stack, apiUrl(stack.folder));
-  screen.step(
+  screen.say(
     made
       ? `created partner ${partner.partner_id}`
       : `using partner ${partner.partner_id} from the last start`,
@@ -125,21 +124,21 @@ export async function demo(options: UpOptions): Promise<void> {
   endSilentlyOnClosedPipe(() => controller.abort());
   const screen = createScreen(process.stdout);
   const since = Date.now();
-  screen.open('headrace');
+  screen.say('headrace');
   const others = ownStack(options.state);
-  const stack = await startStack(options, screen.step, signal);
+  const stack = await startStack(options, screen.say, signal);
   try {
     screen.done(`up after ${((Date.now() - since) / 1000).toFixed(1)} s`);
     // The samples may still be loading in another terminal.
     if (others?.pid === undefined) await present(stack, screen, signal);
     else showAddresses(stack, stack.folder.state.demo as DemoPartner | undefined, screen);
-    if (others) screen.close(howToStop(others, options.state));
+    if (others) screen.say(howToStop(others, options.state));
     else {
-      screen.close('Ctrl-C stops everything; the next start uses the same data');
+      screen.say('Ctrl-C stops everything; the next start uses the same data');
       await keepUntilStopped(options.state, screen.failed, signal);
     }
   } catch (error) {
-    if (!others) await takeDown(options.state, screen.step);
+    if (!others) await takeDown(options.state, screen.say);
     if ((error as Error).name !== 'AbortError') throw error;
   }
   process.exit(0);

@@ -113,7 +113,7 @@ export async function loadSamples(
 ): Promise<DemoReport> {
   const samples = [marketplaceSample, ...audiences.flatMap(({ loads }) => loads)];
   await uploadSamples(partner, addresses.s3.endpoint, samples);
-  environment.screen.step(`uploaded ${samples.length} sample files with the partner’s own credentials`);
+  environment.screen.say(`uploaded ${samples.length} sample files with the partner’s own credentials`);
   const api = apiOf(apiUrl(folder), partner);
   const { path } = marketplaceSample;
   await submitAndFollow(

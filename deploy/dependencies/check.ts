@@ -1,19 +1,18 @@
 /**
  * `npm run check:dependencies`: fails on vulnerable or unmaintained production dependencies, packages without integrity, unreviewed
- * install scripts and licences, and an outdated list of licences. What the registry does not answer is reported as not known;
+ * licences, and an outdated list of licences. What the registry does not answer is reported as not known;
  * `--strict` fails on that, too. `--write` writes the list of licences.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import packageJson from '../../package.json' with { type: 'json' };
 import { licencePage, licenceProblems, renderLicences } from './licences.ts';
-import { checkIntegrity, type Findings, readLockFile, scriptProblems } from './lock-file.ts';
+import { checkIntegrity, type Findings, readLockFile } from './lock-file.ts';
 import { configuredRegistry, findUnmaintained, findVulnerable } from './registry.ts';
 import { harmless, unmaintained } from './reviewed.ts';
 
 const options = process.argv.slice(2);
 const packages = readLockFile();
 const count = packages.filter((each) => each.isProduction).length;
-const npmrc = readFileSync(new URL('../../.npmrc', import.meta.url), 'utf8');
 const certain = (problems: string[]): Findings => ({ problems, unknown: [] });
 
 if (options.includes('--write')) writeFileSync(licencePage, renderLicences(packages));
@@ -24,7 +23,6 @@ const isCurrent =
 
 const checks: [what: string, find: () => Promise<Findings> | Findings][] = [
   [`integrity of ${packages.length} packages`, () => checkIntegrity(packages)],
-  ['install scripts', () => certain(scriptProblems(packages, npmrc))],
   [`licences of ${count} production packages`, () => certain([...licenceProblems(packages), ...isCurrent])],
   [`advisories about ${count} production packages`, findVulnerable],
   [

@@ -1,6 +1,5 @@
 /** Reads and checks package-lock.json. */
 import { readFileSync } from 'node:fs';
-import { installScripts } from './reviewed.ts';
 
 export interface Findings {
   problems: string[];
@@ -15,7 +14,6 @@ export interface LockedPackage {
   resolved: string | undefined;
   license: string | undefined;
   isProduction: boolean;
-  hasInstallScript: boolean;
   /** An optional build that is not for Linux on x64. */
   isForOtherPlatform: boolean;
 }
@@ -28,7 +26,6 @@ interface Entry {
   dev?: boolean;
   devOptional?: boolean;
   optional?: boolean;
-  hasInstallScript?: boolean;
   os?: string[];
   cpu?: string[];
   libc?: string[];
@@ -56,7 +53,6 @@ export function parseLockFile(text: string): LockedPackage[] {
       resolved,
       license,
       isProduction: !entry.dev && !entry.devOptional,
-      hasInstallScript: entry.hasInstallScript === true,
       isForOtherPlatform: entry.optional === true && !isForLinux(entry),
     }));
 }
@@ -90,18 +86,4 @@ export function checkIntegrity(packages: LockedPackage[]): Findings {
             `the integrity of ${unhashed.length} development tools on other platforms: ${unhashed.join(', ')}`,
           ],
   };
-}
-
-/** Install scripts would run with the user's rights. None is needed. */
-export function scriptProblems(packages: LockedPackage[], npmrc: string): string[] {
-  const found = new Set(packages.filter((each) => each.hasInstallScript).map(({ name }) => name));
-  return [
-    ...(/^ignore-scripts=true$/m.test(npmrc) ? [] : ['.npmrc lacks ignore-scripts=true']),
-    ...[...found]
-      .filter((name) => !(name in installScripts))
-      .map((name) => `${name} has an install script: review it`),
-    ...Object.keys(installScripts)
-      .filter((name) => !found.has(name))
-      .map((name) => `${name} no longer has an install script: remove it from reviewed.ts`),
-  ];
 }

@@ -9,15 +9,6 @@ export const unmaintained: Readonly<Record<string, string>> = {
 /** Known vulnerabilities that do not affect this service, by advisory. */
 export const harmless: Readonly<Record<string, string>> = {};
 
-/** Packages with install scripts, and what each script does. `.npmrc` disables all of them. */
-export const installScripts: Readonly<Record<string, string>> = {
-  '@scarf/scarf': 'Reports the installation to its maker.',
-  'cpu-features': 'Compiles an optional addon of ssh2.',
-  esbuild: 'Replaces a launcher with the binary, which can also be started directly.',
-  protobufjs: 'Warns of version ranges.',
-  ssh2: 'Compiles an optional addon; the JavaScript does the same.',
-};
-
 /** Licences that may be used in a service that is not published. */
 export const allowedLicences: ReadonlySet<string> = new Set([
   '0BSD',

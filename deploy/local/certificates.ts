@@ -13,21 +13,15 @@ export interface Signed {
 }
 
 const LONG = 3_650;
-const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-noenc'];
+const newKey = '-newkey ec -pkeyopt ec_paramgen_curve:P-256 -noenc';
 const alsoKnownAs = 'subjectAltName=IP:127.0.0.1,DNS:localhost';
+
+/** Paths apart from the words, because they may have spaces. */
+const openssl = (words: string, ...paths: string[]) => runTool('openssl', [...words.split(' '), ...paths]);
 
 async function makeAuthority(directory: string): Promise<void> {
   const files = ['-keyout', join(directory, 'ca.key'), '-out', join(directory, 'ca.pem')];
-  await runTool('openssl', [
-    'req',
-    '-x509',
-    ...newKey,
-    '-subj',
-    '/CN=headrace-ca',
-    '-days',
-    `${LONG}`,
-    ...files,
-  ]);
+  await openssl(`req -x509 ${newKey} -subj /CN=headrace-ca -days ${LONG}`, ...files);
 }
 
 export async function signCertificate(
@@ -35,19 +29,11 @@ export async function signCertificate(
   { name, subject, days = LONG }: Signed,
 ): Promise<void> {
   const file = (ending: string) => join(directory, `${name}.${ending}`);
-  const request = ['-subj', `/CN=${subject}`, '-addext', alsoKnownAs];
-  await runTool('openssl', ['req', ...newKey, ...request, '-keyout', file('key'), '-out', file('csr')]);
-  const authority = [
-    '-CA',
-    join(directory, 'ca.pem'),
-    '-CAkey',
-    join(directory, 'ca.key'),
-    '-CAcreateserial',
-  ];
+  const request = `req ${newKey} -subj /CN=${subject} -addext ${alsoKnownAs}`;
+  await openssl(request, '-keyout', file('key'), '-out', file('csr'));
+  const authority = ['-CA', join(directory, 'ca.pem'), '-CAkey', join(directory, 'ca.key')];
   const files = ['-in', file('csr'), '-out', file('crt')];
-  await runTool('openssl', [
-    ...['x509', '-req', ...authority, ...files, '-days', `${days}`, '-copy_extensions', 'copy'],
-  ]);
+  await openssl(`x509 -req -CAcreateserial -days ${days} -copy_extensions copy`, ...authority, ...files);
   writeFileSync(file('pem'), readFileSync(file('key'), 'utf8') + readFileSync(file('crt'), 'utf8'), {
     mode: 0o600,
   });

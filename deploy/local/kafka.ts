@@ -144,12 +144,8 @@ function configure(kafka: string, folder: string, at: BrokerAt) {
 }
 
 const formatArguments = (properties: string, clusterId: string) => [
-  'kafka.tools.StorageTool',
-  'format',
-  `--cluster-id=${clusterId}`,
-  '--config',
-  properties,
-  '--ignore-formatted',
+  ...['kafka.tools.StorageTool', 'format', '--ignore-formatted'],
+  ...[`--cluster-id=${clusterId}`, '--config', properties],
 ];
 
 export function kafkaServer(

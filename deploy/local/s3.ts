@@ -54,16 +54,8 @@ export function s3Server(home: () => Promise<string>): Startable {
       return {
         command: join(await home(), 'versitygw'),
         args: [
-          ...listen,
-          '--quiet',
-          '--health',
-          healthPath,
-          '--iam-dir',
-          users,
-          'posix',
-          '--sidecar',
-          metadata,
-          files,
+          ...[...listen, '--quiet', '--health', healthPath, '--iam-dir', users],
+          ...['posix', '--sidecar', metadata, files],
         ],
         // Not as arguments, which every user of the machine can read.
         env: {

@@ -4,7 +4,6 @@ import {
   GetObjectCommand,
   ListObjectsV2Command,
   PutObjectCommand,
-  S3Client,
 } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createStorageIssuer, provisionPartner } from '../../api/provisioning/provision-partner.ts';
@@ -13,6 +12,7 @@ import { connectMongo, type Mongo } from '../../pipeline/stores/mongo.ts';
 import { type Config, parseConfig } from '../../schemas/config.ts';
 import { collections } from '../../schemas/documents.ts';
 import type { ApiKeyDocument, PartnerDocument } from '../../schemas/partner-documents.ts';
+import { type IssuedPartner, storageOf } from '../support/run-headrace.ts';
 import { withOwnBucket } from '../support/stack.ts';
 
 let config: Config;
@@ -38,14 +38,7 @@ afterAll(async () => {
   await mongo.close();
 });
 
-const clientOf = ({ s3 }: typeof one) =>
-  new S3Client({
-    endpoint: s3.endpoint,
-    region: s3.region,
-    forcePathStyle: true,
-    credentials: { accessKeyId: s3.access_key_id!, secretAccessKey: s3.secret_access_key! },
-    maxAttempts: 1,
-  });
+const clientOf = (partner: typeof one) => storageOf((partner as IssuedPartner).s3);
 const Bucket = () => one.s3.bucket;
 const put = (who: typeof one, Key: string, Body = 'x') =>
   clientOf(who).send(new PutObjectCommand({ Bucket: Bucket(), Key, Body }));

@@ -1,8 +1,8 @@
 /** A suspended partner can neither send nor read, and resumes with the same keys; storage keys rotate without a gap. */
-import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { describe, expect, it } from 'vitest';
 import { useService } from '../support/fixture.ts';
-import type { IssuedPartner } from '../support/run-headrace.ts';
+import { type IssuedPartner, storageOf } from '../support/run-headrace.ts';
 import { createTokenSigner } from '../support/user-tokens.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { adminCommands } from './admin-commands.ts';
@@ -16,13 +16,9 @@ const callOf = ({ api_key }: IssuedPartner) => createCaller(service.apiUrl, api_
 
 type Keys = Pick<IssuedPartner['s3'], 'access_key_id' | 'secret_access_key'>;
 const put = ({ s3 }: IssuedPartner, name: string, body: string, keys: Keys = s3) =>
-  new S3Client({
-    endpoint: s3.endpoint,
-    region: s3.region,
-    forcePathStyle: true,
-    credentials: { accessKeyId: keys.access_key_id, secretAccessKey: keys.secret_access_key },
-    maxAttempts: 1,
-  }).send(new PutObjectCommand({ Bucket: s3.bucket, Key: `${s3.prefix}${name}`, Body: body }));
+  storageOf({ ...s3, ...keys }).send(
+    new PutObjectCommand({ Bucket: s3.bucket, Key: `${s3.prefix}${name}`, Body: body }),
+  );
 const denied = { $metadata: expect.objectContaining({ httpStatusCode: 403 }) };
 const row = '8f9bb0d5-5b0c-4e2b-9c1d-2f6c1f0e7a11,visit\n';
 const isRefused = (partner: IssuedPartner) => async () =>

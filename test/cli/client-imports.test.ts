@@ -136,15 +136,10 @@ describe('submit', () => {
     expect(await failure(1, 'import', 'show', '999999')).toMatchObject({ code: 'not_found' });
   });
 
-  it('wrong usage: 2', async () => {
-    for (const args of [
-      ['submit'],
-      ['submit', 's3://own-bucket/x'],
-      ['list', '--status', 'nice'],
-      ['nothing'],
-      ['delete', '1'],
-    ])
-      expect((await failure(2, 'import', ...args)).code).toBe('usage');
+  it('your own bucket without its keys: 2', async () => {
+    expect((await failure(2, 'import', 'submit', 's3://own-bucket/x')).message).toContain(
+      'AWS_ACCESS_KEY_ID',
+    );
   });
 });
 
@@ -179,8 +174,8 @@ describe('list, show, files', () => {
     const log = await submit(join(folder, 'shown.csv'));
     const id = String(log.import_log_id);
     const [heading, first] = await lines('import', 'list', '--limit', '1', '--search', 'shown.csv');
-    expect(heading).toMatch(/^ *ID {2}STATUS {2}ROWS {2}REJECTED {2}DEVICES {2}CREATED {2,}PATH$/);
-    expect(first).toMatch(new RegExp(`^ *${id} {2}done +5 +0 +5 {2}.*${log.file_path}$`));
+    expect(heading).toMatch(/^ID +STATUS {2}ROWS {2}REJECTED {2}DEVICES {2}CREATED {2,}PATH$/);
+    expect(first).toMatch(new RegExp(`^${id} +done +5 +0 +5 {2}.*${log.file_path}$`));
     expect(await json('import', 'list', '--limit', '1', '--status', 'done', '--search', 'shown')).toEqual([
       log,
     ]);

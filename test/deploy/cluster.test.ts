@@ -1,7 +1,5 @@
 /** `headrace up --brokers 3 --members 3`: a real cluster on this machine. */
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Kafka, logLevel } from 'kafkajs';
@@ -11,6 +9,7 @@ import { loadEnvironment } from '../../deploy/cli/environment.ts';
 import { identify, isRunning } from '../../deploy/local/process-identity.ts';
 import { keepOwnPorts } from '../support/own-ports.ts';
 import { lastJsonLine, runHeadrace } from '../support/run-headrace.ts';
+import { takePort } from '../support/take-port.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 interface Described {
@@ -60,14 +59,6 @@ const withAdmin = <T>(ask: (admin: ReturnType<Kafka['admin']>) => Promise<NonNul
   );
 const partitions = () =>
   withAdmin(async (admin) => (await admin.fetchTopicMetadata({ topics: ['kept'] })).topics[0]!.partitions);
-
-/** Runs `work` while another process listens on the address. */
-async function whileTaken<T>(address: string, work: () => Promise<T>): Promise<T> {
-  const [host, port] = address.split(':');
-  const stranger = createServer((socket) => socket.destroy());
-  await once(stranger.listen(Number(port), host), 'listening');
-  return work().finally(() => stranger.close());
-}
 
 beforeAll(async () => {
   state = mkdtempSync(join(tmpdir(), 'headrace-cluster-'));
@@ -121,9 +112,8 @@ test('a broker and a member that died show in status, and up starts them and not
     return servers.every((name) => processes[name]!.healthy === alive.includes(name));
   };
   await waitFor(isShown, { what: 'a status that shows both deaths, and that the others answer' });
-  const refused = await whileTaken(first.kafka_brokers[1]!, () =>
-    runHeadrace(['up', '--servers-only', '--detach', '--state', state]),
-  );
+  const free = await takePort(Number(first.kafka_brokers[1]!.split(':')[1]));
+  const refused = await runHeadrace(['up', '--servers-only', '--detach', '--state', state]).finally(free);
   expect(refused.stderr).toContain('kafka-2 cannot be restarted: its port');
   const again = await up();
   for (const name of servers)

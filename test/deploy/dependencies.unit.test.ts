@@ -9,11 +9,9 @@ import {
   type LockedPackage,
   parseLockFile,
   readLockFile,
-  scriptProblems,
 } from '../../deploy/dependencies/lock-file.ts';
 import { findUnmaintained, readAudit } from '../../deploy/dependencies/registry.ts';
 
-const npmrc = readFileSync(new URL('../../.npmrc', import.meta.url), 'utf8');
 const locked = (changes: Partial<LockedPackage>): LockedPackage => ({
   name: 'a',
   version: '1.0.0',
@@ -21,7 +19,6 @@ const locked = (changes: Partial<LockedPackage>): LockedPackage => ({
   resolved: undefined,
   license: 'MIT',
   isProduction: true,
-  hasInstallScript: false,
   isForOtherPlatform: false,
   ...changes,
 });
@@ -42,24 +39,20 @@ describe('package-lock.json', () => {
     expect([tool.problems, tool.unknown.length]).toEqual([[], 1]);
   });
 
-  test('no install script runs, and each is known', () => {
-    expect(scriptProblems(readLockFile(), npmrc)).toEqual([]);
-    const more = [...readLockFile(), locked({ name: 'new', hasInstallScript: true })];
-    expect(scriptProblems(more, npmrc)).toEqual(['new has an install script: review it']);
-    expect(scriptProblems(readLockFile(), '# ignore-scripts=true\n')).toHaveLength(1);
-    expect(scriptProblems([], npmrc).length).toBeGreaterThan(0);
+  test('no install script runs', () => {
+    expect(readFileSync(new URL('../../.npmrc', import.meta.url), 'utf8')).toMatch(/^ignore-scripts=true$/m);
   });
 
   test('nested packages have their own names', () => {
     const packages = {
       '': {},
       'node_modules/a': { version: '1.0.0' },
-      'node_modules/a/node_modules/@b/c': { version: '2.0.0', dev: true, hasInstallScript: true },
+      'node_modules/a/node_modules/@b/c': { version: '2.0.0', dev: true },
       'node_modules/d': { version: '3.0.0', optional: true, os: ['linux'], cpu: ['x64'], libc: ['musl'] },
     };
     expect(parseLockFile(JSON.stringify({ packages }))).toMatchObject([
-      { name: 'a', version: '1.0.0', isProduction: true, hasInstallScript: false },
-      { name: '@b/c', version: '2.0.0', isProduction: false, hasInstallScript: true },
+      { name: 'a', version: '1.0.0', isProduction: true },
+      { name: '@b/c', version: '2.0.0', isProduction: false },
       { name: 'd', isForOtherPlatform: true },
     ]);
   });

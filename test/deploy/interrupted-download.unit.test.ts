@@ -1,12 +1,14 @@
 /** Ctrl-C during the first download: no partial download is left that could be taken for a server. */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { cached, type Download } from '../../deploy/local/cache.ts';
 import { isRunning, startedAt } from '../../deploy/local/process-identity.ts';
 import { startHeadrace } from '../support/run-headrace.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
+
+afterEach(() => void vi.unstubAllEnvs());
 
 /** Tools that write down their pid and then hang. */
 function slowTools(): { path: string; pids: () => number[] } {
@@ -49,9 +51,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
 );
 
 async function progressOf(isBuilt: boolean): Promise<string[]> {
-  const home = temporaryFolder();
-  const before = process.env.XDG_CACHE_HOME;
-  process.env.XDG_CACHE_HOME = home;
+  vi.stubEnv('XDG_CACHE_HOME', temporaryFolder());
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   try {
     const said: string[] = [];
@@ -69,8 +69,6 @@ async function progressOf(isBuilt: boolean): Promise<string[]> {
     return said;
   } finally {
     vi.useRealTimers();
-    if (before === undefined) delete process.env.XDG_CACHE_HOME;
-    else process.env.XDG_CACHE_HOME = before;
   }
 }
 
@@ -101,33 +99,28 @@ function download(work: (directory: string) => Promise<void>): Download {
 }
 
 test('a killed download is swept by the next, a failed one leaves nothing, two at once fetch once', async () => {
-  const previous = process.env.XDG_CACHE_HOME;
-  process.env.XDG_CACHE_HOME = temporaryFolder();
-  try {
-    const home = join(process.env.XDG_CACHE_HOME, 'headrace');
-    const { signal } = new AbortController();
-    mkdirSync(join(home, 'thing-1.partial-abc'), { recursive: true });
-    // The lock of a process that no longer exists: no pid has this start time.
-    writeFileSync(join(home, 'thing-1.lock'), JSON.stringify({ pid: process.pid, started: 'long ago' }));
-    const failing = download(async (directory) => {
-      writeFileSync(join(directory, 'half'), '');
-      throw new Error('the network is gone');
-    });
-    await expect(cached(failing, () => {}, signal)).rejects.toThrow('the network is gone');
-    expect(readdirSync(home)).toEqual([]);
-    let fetched = 0;
-    const working = download(async (directory) => {
-      fetched++;
-      await new Promise((resolve) => setTimeout(resolve, 200));
-      writeFileSync(join(directory, 'whole'), '');
-    });
-    const both = await Promise.all([cached(working, () => {}, signal), cached(working, () => {}, signal)]);
-    expect(both).toEqual([join(home, 'thing-1'), join(home, 'thing-1')]);
-    expect(fetched).toBe(1);
-    expect(readdirSync(home)).toEqual(['thing-1']);
-    expect(readdirSync(both[0])).toEqual(['whole']);
-  } finally {
-    if (previous === undefined) delete process.env.XDG_CACHE_HOME;
-    else process.env.XDG_CACHE_HOME = previous;
-  }
+  const cache = temporaryFolder();
+  vi.stubEnv('XDG_CACHE_HOME', cache);
+  const home = join(cache, 'headrace');
+  const { signal } = new AbortController();
+  mkdirSync(join(home, 'thing-1.partial-abc'), { recursive: true });
+  // The lock of a process that no longer exists: no pid has this start time.
+  writeFileSync(join(home, 'thing-1.lock'), JSON.stringify({ pid: process.pid, started: 'long ago' }));
+  const failing = download(async (directory) => {
+    writeFileSync(join(directory, 'half'), '');
+    throw new Error('the network is gone');
+  });
+  await expect(cached(failing, () => {}, signal)).rejects.toThrow('the network is gone');
+  expect(readdirSync(home)).toEqual([]);
+  let fetched = 0;
+  const working = download(async (directory) => {
+    fetched++;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    writeFileSync(join(directory, 'whole'), '');
+  });
+  const both = await Promise.all([cached(working, () => {}, signal), cached(working, () => {}, signal)]);
+  expect(both).toEqual([join(home, 'thing-1'), join(home, 'thing-1')]);
+  expect(fetched).toBe(1);
+  expect(readdirSync(home)).toEqual(['thing-1']);
+  expect(readdirSync(both[0])).toEqual(['whole']);
 });

@@ -1,6 +1,5 @@
 /** `headrace up --servers-only` on this machine: its own real servers, beside the shared ones. */
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
@@ -11,6 +10,7 @@ import { readState } from '../../deploy/local/state.ts';
 import { eventually } from '../support/eventually.ts';
 import { keepOwnPorts } from '../support/own-ports.ts';
 import { lastJsonLine, type Outcome, runHeadrace } from '../support/run-headrace.ts';
+import { takePort } from '../support/take-port.ts';
 
 interface Described {
   kafka_brokers: string[];
@@ -65,16 +65,6 @@ describe('the local stack', () => {
     const client = storage(first);
     await client.send(new PutObjectCommand({ Bucket: first.s3.bucket, Key: 'a/b', Body: 'kept' }));
     client.destroy();
-  });
-
-  test('run again, starts only what has died', async () => {
-    process.kill(first.processes.s3, 'SIGKILL');
-    const [again, { stderr }] = await up();
-    expect(again.processes).toMatchObject({ kafka: first.processes.kafka, mongod: first.processes.mongod });
-    expect(again.processes.s3).not.toBe(first.processes.s3);
-    expect(again.s3.endpoint).toBe(first.s3.endpoint);
-    expect(stderr).toContain('kafka is already running');
-    first = again;
   });
 
   test('status tells what runs', async () => {
@@ -133,16 +123,7 @@ describe('the local stack', () => {
 
   test('starts on the same data with the same ports, and beside ports that somebody has taken since', async () => {
     const taken = [portOf(first.mongo_url), portOf(first.kafka_brokers[0]!)];
-    const strangers = await Promise.all(
-      taken.map(
-        (port) =>
-          new Promise<ReturnType<typeof createServer>>((resolve) => {
-            const server = createServer((socket) => socket.destroy()).listen(port, '127.0.0.1', () =>
-              resolve(server),
-            );
-          }),
-      ),
-    );
+    const strangers = await Promise.all(taken.map(takePort));
     try {
       const [again] = await up();
       expect(taken).not.toContain(portOf(again.mongo_url));
@@ -157,7 +138,7 @@ describe('the local stack', () => {
       expect(await object.Body!.transformToString()).toBe('kept');
       client.destroy();
     } finally {
-      for (const server of strangers) server.close();
+      for (const free of strangers) await free();
     }
   });
 

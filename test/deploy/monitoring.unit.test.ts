@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { apiMetrics, type DeclaredMetric, pipelineMetrics, processMetrics } from '../../schemas/metrics.ts';
 import { alertGroups, dashboard, expressions, labelsIn, metricsIn } from './monitoring-files.ts';
@@ -54,4 +55,14 @@ describe('the dashboard and the alert rules', () => {
     }
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
   });
+});
+
+test('OPERATIONS.md: every alert has its heading with its severity, in the order of the rules, and no other is explained', () => {
+  const rules = alertGroups.flatMap((group) => group.rules);
+  const text = readFileSync(new URL('../../deploy/OPERATIONS.md', import.meta.url), 'utf8');
+  const explained = [...text.matchAll(/^### (Headrace\w+)\n\n\*(\w+)\.\*/gm)].map(([, name, severity]) => [
+    name,
+    severity,
+  ]);
+  expect(explained).toEqual(rules.map(({ alert, labels }) => [alert, labels.severity]));
 });

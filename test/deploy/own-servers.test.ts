@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { identify, isRunning } from '../../deploy/local/process-identity.ts';
 import { readState } from '../../deploy/local/state.ts';
@@ -11,7 +11,7 @@ import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { collections, type InstallationDocument } from '../../schemas/documents.ts';
 import { eventually } from '../support/eventually.ts';
-import { type IssuedPartner, lastJsonLine, runHeadrace } from '../support/run-headrace.ts';
+import { type IssuedPartner, lastJsonLine, runHeadrace, storageOf } from '../support/run-headrace.ts';
 import { servers, withOwnBucket } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -95,12 +95,7 @@ test('admin commands are told only the folder; an upload and a POST reach status
   const { partner_id, api_key, s3 } = await admin<IssuedPartner>('partner', 'create', '--name', 'Acme');
   const made = ['attribute', 'create', '--partner', partner_id, '--name', 'Likes coffee'];
   const { attribute_id } = await admin<{ attribute_id: number }>(...made);
-  const client = new S3Client({
-    endpoint: s3.endpoint,
-    region: s3.region,
-    forcePathStyle: true,
-    credentials: { accessKeyId: s3.access_key_id, secretAccessKey: s3.secret_access_key },
-  });
+  const client = storageOf(s3);
   const rows = `11111111-2222-3333-4444-555555555555,${attribute_id}\n11111111-2222-3333-4444-666666666666,${attribute_id}\n`;
   await client.send(new PutObjectCommand({ Bucket: s3.bucket, Key: `${s3.prefix}day.csv`, Body: rows }));
   client.destroy();

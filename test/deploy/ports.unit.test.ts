@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { anyFreePort, choosePort } from '../../deploy/local/ports.ts';
 import { openState } from '../../deploy/local/state.ts';
 import { type Run, settlePorts } from '../../deploy/local/supervise.ts';
+import { takePort } from '../support/take-port.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const ports = fileURLToPath(new URL('../../deploy/local/ports.ts', import.meta.url));
@@ -32,12 +32,6 @@ it('a port that another has chosen and not yet taken is not chosen; it is when t
   expect(await choosePort(chosen, new Set())).toBe(chosen);
 });
 
-async function occupy(port: number): Promise<() => Promise<void>> {
-  const server = createServer().listen(port, '127.0.0.1');
-  await once(server, 'listening');
-  return () => new Promise((resolve) => server.close(() => resolve()));
-}
-
 /** A start that has only settled its ports. */
 function startIn(directory: string, options: Partial<Run>): { run: Run; said: string[] } {
   const said: string[] = [];
@@ -56,7 +50,7 @@ function startIn(directory: string, options: Partial<Run>): { run: Run; said: st
 it('a port that is taken is said aloud, and taken again when it is free', async () => {
   const directory = temporaryFolder();
   const port = await anyFreePort();
-  const free = await occupy(port);
+  const free = await takePort(port);
   const first = startIn(directory, { wantedPorts: { api: port } });
   await settlePorts(first.run, ['api']);
   const other = first.run.folder.state.ports.api!;
@@ -74,7 +68,7 @@ it('a port that was asked for by name is taken, or the start is refused', async 
   const { run } = startIn(directory, { exactPorts: { api: { port, from: 'HEADRACE_API_PORT' } } });
   await settlePorts(run, ['api']);
   expect(run.folder.state.ports.api).toBe(port);
-  const free = await occupy(port);
+  const free = await takePort(port);
   await expect(settlePorts(run, ['api'])).rejects.toThrow(
     `port ${port} is in use by another process, and HEADRACE_API_PORT asks for it`,
   );

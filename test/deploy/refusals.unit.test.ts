@@ -126,23 +126,6 @@ describe('a wrong setting', () => {
       'headrace: HEADRACE_API_PORT: expected a port from 0 (any) to 65535, not many\n',
     ]);
   });
-
-  test.each([
-    ['up', '--port', '65536', '--port <n>'],
-    ['up', '--mongod-cache-gb', 'much', '--mongod-cache-gb <n>'],
-    ['pipeline', '--stages', 'split,sing', '--stages <list>'],
-    ['admin', 'partner', 'create', '--name', '', '--name <name>'],
-  ])('%j names the option', async (...words) => {
-    const { code, stderr } = await runHeadrace(words.slice(0, -1));
-    expect(code).toBe(2);
-    expect(stderr).toContain(`option '${words.at(-1)}' argument`);
-  });
-
-  test('two brokers would be worse than one', async () => {
-    const { code, stderr } = await runHeadrace([...startServersIn(temporaryFolder()), '--brokers', '2']);
-    expect(code).toBe(2);
-    expect(stderr).toContain('expected 1 or 3');
-  });
 });
 
 test('required options are marked in the help', async () => {
@@ -150,19 +133,6 @@ test('required options are marked in the help', async () => {
   expect(stdout).toMatch(/--partner <id> .*\(required\)/);
   expect(stdout).toMatch(/--name <name> .*\(required\)/);
   expect(stdout).not.toMatch(/--foreign-key <key> .*\(required\)/);
-});
-
-test.each([
-  ['--help'],
-  ['up', '--help'],
-  ['down', '--help'],
-  ['status', '--help'],
-  ['api', '--help'],
-  ['pipeline', '--help'],
-])('headrace %s %s shows its usage', async (...command) => {
-  const { code, stdout } = await runHeadrace(command);
-  expect(code).toBe(0);
-  expect(stdout).toContain('Usage: headrace');
 });
 
 describe('HEADRACE_SERVERS', () => {

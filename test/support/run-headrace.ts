@@ -1,6 +1,7 @@
 /** `headrace …` as a user runs it: collects its output, can send it signals. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { S3Client } from '@aws-sdk/client-s3';
 import type { Environment } from '../../deploy/local/addresses.ts';
 
 const headrace = fileURLToPath(new URL('../../deploy/headrace.mjs', import.meta.url));
@@ -24,6 +25,16 @@ export interface IssuedPartner {
     secret_access_key: string;
   };
 }
+
+/** Storage with the partner's keys. */
+export const storageOf = ({ endpoint, region, access_key_id, secret_access_key }: IssuedPartner['s3']) =>
+  new S3Client({
+    endpoint,
+    region,
+    forcePathStyle: true,
+    credentials: { accessKeyId: access_key_id, secretAccessKey: secret_access_key },
+    maxAttempts: 1,
+  });
 
 export interface RunningHeadrace {
   readonly child: ChildProcess;

@@ -4,8 +4,9 @@ import { count } from '../../../api/client/format.ts';
 import { quotasOf } from '../../../pipeline/accept/quotas.ts';
 import type { PartnerQuotas } from '../../../schemas/partner-documents.ts';
 import { between } from '../parse-options.ts';
-import type { AdminTools } from './runner.ts';
-import { table } from './views.ts';
+import type { Columns } from '../show.ts';
+import type { AddAdminCommand } from './runner.ts';
+import { list } from './views.ts';
 
 const factors = { '': 1, k: 1e3, m: 1e6, g: 1e9, t: 1e12, p: 1e15 } as const;
 
@@ -47,9 +48,16 @@ const quotaLines = (quotas: Required<PartnerQuotas>, own: PartnerQuotas = {}) =>
   ];
 };
 
+const usageColumns: Columns<{ day: string; jobs: number; bytes: number; rows: number }> = {
+  'DAY (UTC)': ({ day }) => day,
+  JOBS: ({ jobs }) => jobs,
+  BYTES: ({ bytes }) => bytes,
+  ROWS: ({ rows }) => rows,
+};
+
 type QuotaOptions = { partner: string } & { [Name in keyof PartnerQuotas]: string };
 
-export function registerQuotaCommands(partner: Command, { run, add }: AdminTools): void {
+export function registerQuotaCommands(partner: Command, add: AddAdminCommand): void {
   add(partner, 'quota', 'set the quotas of a partner; they take effect within seconds')
     .requiredOption('--partner <id>', 'the partner')
     .option('--pending-jobs <number>', 'unfinished jobs, or default', jobs)
@@ -59,8 +67,8 @@ export function registerQuotaCommands(partner: Command, { run, add }: AdminTools
       amount,
     )
     .option('--rows-per-day <number>', 'rows per day (UTC), such as 100M, none or default', amount)
-    .action(({ partner: id, pendingJobs, bytesPerDay, rowsPerDay }: QuotaOptions, command: Command) =>
-      run(command, async ({ partners }, config) => {
+    .changes(
+      async ({ partners, config }, { partner: id, pendingJobs, bytesPerDay, rowsPerDay }: QuotaOptions) => {
         const given = Object.entries({ pendingJobs, bytesPerDay, rowsPerDay }).flatMap(([name, value]) =>
           value === undefined ? [] : [[name, quantity(value)]],
         );
@@ -70,28 +78,18 @@ export function registerQuotaCommands(partner: Command, { run, add }: AdminTools
           json: { partner_id: id, ...quotaRecord(quotas) },
           text: quotaLines(quotas, changed.quotas),
         };
-      }),
+      },
     );
   add(partner, 'usage', 'show the quotas of a partner and its daily usage')
     .requiredOption('--partner <id>', 'the partner')
     .option('--days <number>', 'number of days with usage to show', between(1, 9_999), 7)
-    .action((options: { partner: string; days: number }, command: Command) =>
-      run.readOnly(command, async ({ partners, usage }, config) => {
-        const found = await partners.find(options.partner);
-        const quotas = quotasOf(found, config);
-        const loaded = (await usage.list(options.partner, options.days)).map(({ job: _, ...rest }) => rest);
-        return {
-          json: { partner_id: options.partner, quotas: quotaRecord(quotas), days: loaded },
-          text: [
-            ...quotaLines(quotas, found.quotas),
-            '',
-            ...table(
-              ['DAY (UTC)', 'JOBS', 'BYTES', 'ROWS'],
-              loaded.map(({ day, jobs, bytes, rows }) => [day, ...[jobs, bytes, rows].map(count)]),
-              'nothing loaded yet',
-            ),
-          ],
-        };
-      }),
-    );
+    .reads(async ({ partners, usage, config }, options: { partner: string; days: number }) => {
+      const found = await partners.find(options.partner);
+      const quotas = quotasOf(found, config);
+      const loaded = (await usage.list(options.partner, options.days)).map(({ job: _, ...rest }) => rest);
+      return {
+        json: { partner_id: options.partner, quotas: quotaRecord(quotas), days: loaded },
+        text: [...quotaLines(quotas, found.quotas), '', ...list(loaded, usageColumns, 'nothing loaded yet')],
+      };
+    });
 }

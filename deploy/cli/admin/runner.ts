@@ -1,16 +1,15 @@
-/** Runs one admin command: configuration, database, output, exit code. */
+/** Admin commands: configuration, database, output, audit log. */
 import type { Command } from 'commander';
 import type { Db } from 'mongodb';
 import { type ApiStores, createApiStores } from '../../../api/stores/api-stores.ts';
 import { createInstallationStore } from '../../../api/stores/installation.ts';
 import { CommandFailed, mongoHosts } from '../../../pipeline/runtime/errors.ts';
-import { printable, printableLines, toJsonLine } from '../../../pipeline/runtime/terminal.ts';
+import { printable, toJsonLine } from '../../../pipeline/runtime/terminal.ts';
 import { ensureIndexes } from '../../../pipeline/stores/indexes.ts';
 import { connectMongo } from '../../../pipeline/stores/mongo.ts';
-import { ProvisioningError } from '../../../pipeline/stores/partners.ts';
-import { type ConfigOf, parseConfig } from '../../../schemas/config.ts';
+import { type ConfigOf, type OperatorConfig, parseConfig } from '../../../schemas/config.ts';
 import type { Environments } from '../commands.ts';
-import { confirmFirst } from '../confirm.ts';
+import { ConfirmedCommand } from '../confirm.ts';
 import type { ExpectedStack } from '../environment.ts';
 import { actorOf, describeCommand, recordAction } from './record-action.ts';
 
@@ -23,9 +22,14 @@ export interface Outcome {
   partner?: string;
 }
 
-export type Work = (stores: ApiStores, config: ConfigOf<'admin'>) => Promise<Outcome>;
+export interface AdminContext extends ApiStores {
+  config: ConfigOf<'admin'>;
+  /** For the few commands that use Kafka. */
+  operatorConfig(): OperatorConfig;
+}
 
-const FAILED = 1;
+/** Given the command's arguments and options. */
+type Work<Given extends unknown[]> = (context: AdminContext, ...given: Given) => Promise<Outcome>;
 
 /** A local stack may have stopped and another one taken its ports. Checked before any change, indexes included. */
 async function requireStack(
@@ -40,50 +44,68 @@ async function requireStack(
   );
 }
 
-export type AdminTools = ReturnType<typeof adminTools>;
+class AdminCommand extends ConfirmedCommand {
+  constructor(
+    name: string,
+    private readonly environments: Environments,
+  ) {
+    super(name);
+  }
 
-export function adminTools({ load, expectedStack }: Environments) {
-  async function readOnly(command: Command, work: Work): Promise<void> {
-    const options = command.opts<{ state?: string; json?: boolean }>();
-    const { writeOut, writeErr } = command.configureOutput();
-    // Not caught: the caller reports configuration errors for all commands.
-    const config = parseConfig(load(options.state), 'admin');
+  /** Is not recorded in the audit log. */
+  reads<Given extends unknown[]>(work: Work<Given>): this {
+    return this.action((...given) =>
+      this.perform((context) => work(context, ...(given.slice(0, -1) as Given))),
+    );
+  }
+
+  changes<Given extends unknown[]>(work: Work<Given>): this {
+    return this.action(async (...all) => {
+      const given = all.slice(0, -1) as Given;
+      await this.confirm(given);
+      await this.perform((context) =>
+        recordAction(context.audit, { actor: actorOf(context.config), ...describeCommand(this) }, () =>
+          work(context, ...given),
+        ),
+      );
+    });
+  }
+
+  private async perform(work: Work<[]>): Promise<void> {
+    const { state, json: isJson } = this.opts<{ state?: string; json?: boolean }>();
+    const { load, expectedStack } = this.environments;
+    const config = parseConfig(load(state), 'admin');
     const mongo = await connectMongo(config);
-    const stack = expectedStack(options.state);
+    const stack = expectedStack(state);
     try {
       if (stack) await requireStack(config, mongo.db, stack);
       await ensureIndexes(mongo.db);
-      const { json, text } = await work(createApiStores(mongo.db), config);
+      const { json, text } = await work({
+        ...createApiStores(mongo.db),
+        config,
+        operatorConfig: () => parseConfig(load(state), 'operator'),
+      });
       // Admin output has no colours, so all control characters are escaped.
-      writeOut!(options.json ? toJsonLine(json) : text.map((line) => `${printable(line)}\n`).join(''));
+      this.configureOutput().writeOut!(
+        isJson ? toJsonLine(json) : text.map((line) => `${printable(line)}\n`).join(''),
+      );
     } catch (error) {
-      if (!(error instanceof ProvisioningError)) return await mongo.fail(error);
-      writeErr!(`${printableLines(`headrace: ${error.message}`)}\n`);
-      process.exitCode = FAILED;
+      await mongo.fail(error);
     } finally {
       await mongo.close();
     }
   }
+}
 
-  /** Records every command in the audit log, except read-only ones. */
-  const run = (command: Command, work: Work): Promise<void> =>
-    readOnly(command, (stores, config) =>
-      recordAction(stores.audit, { actor: actorOf(config), ...describeCommand(command) }, () =>
-        work(stores, config),
-      ),
-    );
+export type AddAdminCommand = ReturnType<typeof adminCommands>;
 
-  const confirmed = async (command: Command, question: string, work: Work): Promise<void> => {
-    await confirmFirst(command, question);
-    await run(command, work);
-  };
-
-  const add = (parent: Command, name: string, description: string): Command =>
-    parent
-      .command(name)
+export const adminCommands =
+  (environments: Environments) =>
+  (parent: Command, name: string, description: string): AdminCommand => {
+    const command = new AdminCommand(name, environments).copyInheritedSettings(parent);
+    parent.addCommand(command);
+    return command
       .description(description)
       .option('--state <dir>', 'use the local stack in this folder, not the servers in the environment')
       .option('--json', 'print a single JSON value');
-
-  return { add, run: Object.assign(run, { readOnly, confirmed }) };
-}
+  };

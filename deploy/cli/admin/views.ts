@@ -1,10 +1,9 @@
 /** Output of the admin commands: records for `--json`, lines otherwise. */
 import { InvalidArgumentError } from 'commander';
-import { table as columns, printable } from '../../../pipeline/runtime/terminal.ts';
 import type { AttributeDocument } from '../../../schemas/documents.ts';
 import { type ApiKeyDocument, keyScopes, type PartnerDocument } from '../../../schemas/partner-documents.ts';
 import { plainText } from '../../../schemas/paths.ts';
-import { none, when, whenever } from '../show.ts';
+import { type Columns, listLines, none } from '../show.ts';
 
 export const displayName = (text: string): string => {
   if (text.length < 1 || text.length > 256 || !plainText.test(text))
@@ -50,43 +49,17 @@ export const storageLines = ({ access_key_id, secret_access_key, policy }: Issue
       ]
     : [`access key  ${access_key_id}`, `secret key  ${secret_access_key}   (shown only now)`];
 
-export const table = (header: string[], rows: string[][], ifEmpty: string): string[] =>
-  rows.length === 0 ? [ifEmpty] : columns([header, ...rows.map((row) => row.map(printable))]);
+export const list = <T>(records: readonly T[], columns: Columns<T>, ifEmpty: string): string[] =>
+  records.length === 0 ? [ifEmpty] : listLines(records, columns);
 
-export const partnerLines = (partners: PartnerDocument[]) =>
-  table(
-    ['PARTNER', 'PREFIX', 'CREATED', 'SUSPENDED', 'NAME'],
-    partners.map(({ _id, prefix, createdAt, suspendedAt, name }) => [
-      _id,
-      prefix,
-      when(createdAt),
-      whenever(suspendedAt),
-      name,
-    ]),
-    'no partners yet: headrace admin partner create --name …',
-  );
-export const keyLines = (keys: ApiKeyDocument[]) =>
-  table(
-    ['KEY', 'PARTNER', 'SCOPES', 'CREATED', 'EXPIRES', 'REVOKED', 'LABEL'],
-    keys.map((key) => [
-      `hr_${key._id}`,
-      key.partner,
-      (key.scopes ?? keyScopes).join(','),
-      when(key.createdAt),
-      whenever(key.expiresAt),
-      whenever(key.revokedAt),
-      key.label ?? '',
-    ]),
-    'no API keys',
-  );
 export const attributeLines = (attributes: AttributeDocument[]) =>
-  table(
-    ['ATTRIBUTE', 'VISIBILITY', 'FOREIGN KEY', 'NAME'],
-    attributes.map((attribute) => [
-      String(attribute._id),
-      visibilityOf(attribute),
-      attribute.foreignKey ?? none,
-      attribute.name,
-    ]),
+  list(
+    attributes,
+    {
+      ATTRIBUTE: ({ _id }) => String(_id),
+      VISIBILITY: visibilityOf,
+      'FOREIGN KEY': ({ foreignKey }) => foreignKey ?? none,
+      NAME: ({ name }) => name,
+    },
     'no attributes yet: headrace admin attribute create …',
   );

@@ -14,7 +14,6 @@ interface CleanedUp {
 }
 
 const AUDIENCES_AT_ONCE = 8;
-const GROUPS_AT_ONCE = 4;
 
 /** Keys in groups that one request can delete. */
 async function* keysUnder({ s3, bucket }: Storage, Prefix: string): AsyncGenerator<string[]> {
@@ -39,11 +38,6 @@ export async function checkEmpty(storage: Storage, folder: string): Promise<void
   if (!found.done) throw usageError(`${folder} is not empty: choose another --prefix`);
 }
 
-/** Lets several loops share a generator: a failing loop does not end the others. */
-const shared = (groups: AsyncGenerator<string[]>) => ({
-  [Symbol.asyncIterator]: () => ({ next: () => groups.next() }),
-});
-
 async function deleteGroup({ s3, bucket }: Storage, keys: readonly string[]): Promise<void> {
   const Objects = keys.map((Key) => ({ Key }));
   const { Errors = [] } = await s3.send(
@@ -62,15 +56,11 @@ async function deleteObjects(
   let deleted = 0;
   for (;;) {
     const before = deleted;
-    const groups = keysUnder(storage, storage.prefix + folder);
-    const deleteSome = async () => {
-      for await (const keys of shared(groups)) {
-        await deleteGroup(storage, keys);
-        deleted += keys.length;
-        onDeleted(deleted);
-      }
-    };
-    await Promise.all(Array.from({ length: GROUPS_AT_ONCE }, deleteSome));
+    for await (const keys of keysUnder(storage, storage.prefix + folder)) {
+      await deleteGroup(storage, keys);
+      deleted += keys.length;
+      onDeleted(deleted);
+    }
     if (deleted === before) return deleted;
   }
 }

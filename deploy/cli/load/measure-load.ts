@@ -90,7 +90,7 @@ async function submitRamp(
     const step = judgeStep({ rate, jobs, begin, plannedSeconds, acceptedAt, samples: sinceLastStep });
     steps.push(step);
     onStep(step);
-    if (!step.isHeld) break;
+    if (!step.held) break;
   }
   return steps;
 }

@@ -37,7 +37,6 @@ export interface LoadOptions extends Omit<LoadPlan, 'prefix' | 'seed' | 'stepMs'
   prefix?: string;
   seed?: number;
   step: number;
-  report?: string;
   keep?: boolean;
 }
 
@@ -68,7 +67,7 @@ export function share(text: string): number {
   throw new InvalidArgumentError('expected a share from 0 to below 1, such as 0.2');
 }
 
-export const withLoadOptions = (command: Command): Command =>
+export const withLoadOptions = <C extends Command>(command: C): C =>
   command
     .option('--files <n>', 'files per job', between(1, 1_000_000), 10)
     .option('--rows <n>', 'rows per file', between(1, 5_000_000), 10_000)
@@ -92,7 +91,6 @@ export const withLoadOptions = (command: Command): Command =>
         .default(60_000, '60s'),
     )
     .option('--parallel <n>', 'parallel uploads', between(1, 64), 8)
-    .option('--report <name>', 'write a report to <name>.json and <name>.html')
     .option('--keep', 'keep the files and audiences');
 
 export function planOf(options: LoadOptions): LoadPlan {

@@ -2,14 +2,15 @@
 import type { Ramp } from './options.ts';
 import type { Sample } from './watch-queue.ts';
 
+/** As in the report. */
 export interface RampStep {
   /** Jobs per second. */
   rate: number;
   jobs: number;
   /** Unfinished jobs, on average, around the middle of the step and at its end. */
-  backlogBefore: number;
-  backlogAfter: number;
-  isHeld: boolean;
+  backlog_before: number;
+  backlog_after: number;
+  held: boolean;
 }
 
 /** A backlog that grows by more than a twentieth of the submitted jobs means that the rate is not sustained. */
@@ -40,19 +41,19 @@ export function judgeStep({ rate, jobs, begin, plannedSeconds, acceptedAt, sampl
   const quarter = plannedSeconds / 4;
   const last = samples.filter(({ at }) => at >= begin + 3 * quarter);
   const earlier = samples.filter(({ at }) => at >= begin + 2 * quarter && at < begin + 3 * quarter);
-  const backlogAfter = last.length > 0 ? mean(last) : 0;
-  const backlogBefore = earlier.length > 0 ? mean(earlier) : backlogAfter;
+  const after = last.length > 0 ? mean(last) : 0;
+  const before = earlier.length > 0 ? mean(earlier) : after;
   const tolerated = Math.max(TOLERATED_JOBS, TOLERATED_SHARE * rate * quarter);
   // If the service accepts jobs too slowly, this rate was never offered.
   const isOffered = acceptedAt <= begin + 1.1 * plannedSeconds + 1;
   return {
     rate,
     jobs,
-    backlogBefore,
-    backlogAfter,
-    isHeld: isOffered && backlogAfter - backlogBefore <= tolerated,
+    backlog_before: before,
+    backlog_after: after,
+    held: isOffered && after - before <= tolerated,
   };
 }
 
 export const highestHeld = (steps: readonly RampStep[]): number | null =>
-  steps.findLast(({ isHeld }) => isHeld)?.rate ?? null;
+  steps.findLast(({ held }) => held)?.rate ?? null;

@@ -1,13 +1,14 @@
-/** The report of a load test, as written to a file and printed with --json. */
+/** The report of a load test, as --json prints it. */
 import { type CountCheck, isWrong, type JobTimes, type VerifiedJob } from './jobs.ts';
 import type { Measured } from './measure-load.ts';
 import type { LoadPlan } from './options.ts';
-import { highestHeld } from './ramp.ts';
+import { highestHeld, type RampStep } from './ramp.ts';
+import type { Sample } from './watch-queue.ts';
 
 export const phases = ['waiting', 'loading', 'merging', 'total'] as const satisfies (keyof JobTimes)[];
-export type Phase = (typeof phases)[number];
+type Phase = (typeof phases)[number];
 
-export type Percentiles = Record<'p50' | 'p90' | 'p99' | 'max', number>;
+type Percentiles = Record<'p50' | 'p90' | 'p99' | 'max', number>;
 type WrongCount = CountCheck & { job: number };
 
 export interface LoadReport {
@@ -33,13 +34,13 @@ export interface LoadReport {
   ramp: {
     /** Jobs per second; null if not even the first rate held. */
     highest_rate: number | null;
-    steps: { rate: number; jobs: number; backlog_before: number; backlog_after: number; held: boolean }[];
+    steps: readonly RampStep[];
   } | null;
   jobs: ({ id: number; path: string; status: number; rows: number; rate: number | null } & JobTimes)[];
-  samples: { at: number; rows: number; files: number; queued: number; in_flight: number }[];
+  samples: readonly Sample[];
 }
 
-export interface Ran extends Measured {
+interface Ran extends Measured {
   service: string;
   startedAt: Date;
   plan: LoadPlan;
@@ -92,18 +93,7 @@ export function reportOf({ service, startedAt, plan, upload, jobs, samples, step
     },
     failed_jobs: jobs.filter(({ status }) => status !== 2).length,
     errors: errorsOf(jobs),
-    ramp: plan.ramp
-      ? {
-          highest_rate: highestHeld(steps),
-          steps: steps.map(({ rate, jobs, backlogBefore, backlogAfter, isHeld }) => ({
-            rate,
-            jobs,
-            backlog_before: backlogBefore,
-            backlog_after: backlogAfter,
-            held: isHeld,
-          })),
-        }
-      : null,
+    ramp: plan.ramp ? { highest_rate: highestHeld(steps), steps } : null,
     jobs: jobs.map(({ id, path, status, expected, rate, times }) => ({
       id,
       path,
@@ -112,12 +102,6 @@ export function reportOf({ service, startedAt, plan, upload, jobs, samples, step
       rate: rate ?? null,
       ...times,
     })),
-    samples: samples.map(({ at, rows, files, queued, inFlight }) => ({
-      at,
-      rows,
-      files,
-      queued,
-      in_flight: inFlight,
-    })),
+    samples,
   };
 }

@@ -15,8 +15,8 @@ const WINDOW_S = 10;
 const leftText = (left: number, perSecond: number) =>
   perSecond > 0 && left > 0 ? `about ${duration(left / perSecond)} left` : '';
 
-const stepText = ({ rate, backlogBefore, backlogAfter, isHeld }: RampStep): string =>
-  `${rate} jobs/s ${isHeld ? 'holds' : 'does not hold'}: backlog ${backlogBefore.toFixed(1)}, then ${backlogAfter.toFixed(1)} jobs`;
+const stepText = ({ rate, backlog_before, backlog_after, held }: RampStep): string =>
+  `${rate} jobs/s ${held ? 'holds' : 'does not hold'}: backlog ${backlog_before.toFixed(1)}, then ${backlog_after.toFixed(1)} jobs`;
 
 export function showProgress({ progress, say }: Pick<CommandContext, 'progress' | 'say'>, plan: LoadPlan) {
   const since = performance.now();
@@ -66,7 +66,7 @@ export function showProgress({ progress, say }: Pick<CommandContext, 'progress' 
           plural(sample.rows, 'row'),
           `${count(perSecond)} rows/s`,
           `${count(sample.queued)} queued`,
-          `${count(sample.inFlight)} in flight`,
+          `${count(sample.in_flight)} in flight`,
           totalRows === null ? '' : leftText(totalRows - sample.rows, perSecond),
         ),
       );

@@ -34,7 +34,7 @@ export async function verifyJobs(
   let done = 0;
   await inParallel(jobs, AT_ONCE, async (job, index) => {
     const { data: progress } = await reading.get<Progress>(layout.progressPath(job.id));
-    const { checks, errors } = await layout.outcome(job.id, job.expected);
+    const { checks, errors } = await layout.outcome(job.id, job.expected, progress);
     verified[index] = { ...job, status: progress.status, ...timesOf(progress), checks, errors };
     onJob(++done);
   });

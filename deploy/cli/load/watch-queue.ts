@@ -7,6 +7,7 @@ import type { Progress } from '../../../api/client/types.ts';
 import type { SubmittedJob } from './jobs.ts';
 import type { Layout } from './layouts.ts';
 
+/** As in the report. */
 export interface Sample {
   /** Seconds since the first job was submitted. */
   at: number;
@@ -16,7 +17,7 @@ export interface Sample {
   /** Unfinished jobs in the lane, up to the newest that this load test submitted. */
   queued: number;
   /** Submitted jobs that are being read or merged. */
-  inFlight: number;
+  in_flight: number;
   ended: number;
 }
 
@@ -109,7 +110,7 @@ export function watchQueue(reading: ApiClient, layout: Layout) {
         rows: ended.rows + begun.rows,
         files: ended.files + begun.files,
         queued: open.length === 0 ? 0 : queued,
-        inFlight: begun.jobs,
+        in_flight: begun.jobs,
         ended: ended.jobs,
       };
       keep(sample);

@@ -4,6 +4,7 @@
  */
 import type { Command } from 'commander';
 import { count, plural } from '../../../api/client/format.ts';
+import { createPublisher, type OutgoingMessage } from '../../../pipeline/kafka/publish.ts';
 import { type ReadMessage, type ReadOptions, readTopics } from '../../../pipeline/kafka/read-topic.ts';
 import { topicName } from '../../../pipeline/kafka/topics.ts';
 import { CommandFailed } from '../../../pipeline/runtime/errors.ts';
@@ -12,13 +13,57 @@ import { MalformedMessage } from '../../../pipeline/wire/codec.ts';
 import type { OperatorConfig } from '../../../schemas/config.ts';
 import type { JobDocument } from '../../../schemas/job-documents.ts';
 import { type TopicKey, topics } from '../../../schemas/topics.ts';
-import { confirm, requireTerminal } from '../confirm.ts';
+import { confirmFirst } from '../confirm.ts';
 import { statusNames } from '../parse-options.ts';
 import { visitLetters } from './dead-letters.ts';
 import { tryDecode } from './describe-message.ts';
 import { openJobs } from './look-up-jobs.ts';
-import { publishAgain } from './publish-again.ts';
 import { quietLogger } from './read-messages.ts';
+
+const MAX_BYTES = 2_000_000;
+const MAX_MESSAGES = 1_000;
+
+interface Republisher {
+  add(topic: TopicKey, message: OutgoingMessage): Promise<void>;
+  /** Resolves when the brokers have everything. */
+  flush(): Promise<void>;
+}
+
+/** Republishes messages to their partitions in bounded batches. */
+async function publishAgain(
+  config: OperatorConfig,
+  work: (republisher: Republisher) => Promise<void>,
+): Promise<number> {
+  const publisher = createPublisher(config, log);
+  await publisher.connect();
+  const waiting = new Map<TopicKey, OutgoingMessage[]>();
+  let [bytes, held, sent] = [0, 0, 0];
+
+  async function flush(): Promise<void> {
+    for (const [topic, messages] of waiting) await publisher.send(topic, messages);
+    waiting.clear();
+    sent += held;
+    [bytes, held] = [0, 0];
+  }
+
+  try {
+    await work({
+      flush,
+      async add(topic, message) {
+        const others = waiting.get(topic);
+        if (others) others.push(message);
+        else waiting.set(topic, [message]);
+        bytes += message.value.length;
+        held++;
+        if (bytes >= MAX_BYTES || held >= MAX_MESSAGES) await flush();
+      },
+    });
+    await flush();
+  } finally {
+    await publisher.close();
+  }
+  return sent;
+}
 
 /** What to publish, counted in a first pass. */
 interface Plan {
@@ -54,7 +99,7 @@ async function planOf(
     );
   await read(({ topic }) => void addTo(counts, topic));
   const run = () =>
-    publishAgain(config, log, (again) =>
+    publishAgain(config, (again) =>
       read(({ topic, partition, key, value }) =>
         again.add(topic, { partition, key: key?.toString() ?? '', value }),
       ),
@@ -105,7 +150,7 @@ export async function planDeadLetters(config: OperatorConfig): Promise<Plan> {
   });
   if (left > MAX_REMARKS) remarks.push(`stays: ${count(left - MAX_REMARKS)} more`);
   const run = () =>
-    publishAgain(config, log, async (again) => {
+    publishAgain(config, async (again) => {
       const putBack = await visitLetters(config, log, async ({ outgoing }) => {
         if (typeof outgoing !== 'string') await again.add(outgoing.topic, outgoing.message);
       });
@@ -126,7 +171,7 @@ export interface ReplayOptions {
 export async function replay(
   config: OperatorConfig,
   plan: Plan,
-  { yes, dryRun, json }: ReplayOptions,
+  { dryRun, json }: ReplayOptions,
   command: Command,
 ): Promise<void> {
   const total = totalOf(plan);
@@ -144,13 +189,13 @@ export async function replay(
     const result = { planned: byTopic, remarks: plan.remarks, published: messages, dry_run: dryRun ?? false };
     if (json) void printJson(process.stdout, result);
   };
-  if (total > 0 && !dryRun && !yes) requireTerminal(command);
   if (total === 0) say('nothing to publish');
   else if (dryRun) say(`dry run: ${plural(total, 'message')} would be published, nothing was`);
-  else if (yes || (await confirm(`Publish ${plural(total, 'message')} again?`))) {
+  else {
+    await confirmFirst(command, `Publish ${plural(total, 'message')} again?`);
     const messages = await plan.run();
     say(`published ${plural(messages, 'message')} again`);
     return finish(messages);
-  } else say('nothing was published');
+  }
   finish(0);
 }

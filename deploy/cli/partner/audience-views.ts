@@ -3,7 +3,7 @@
 import { count, plural } from '../../../api/client/format.ts';
 import type { Audience, Load } from '../../../api/client/types.ts';
 import { type Paint, printable, table } from '../../../pipeline/runtime/terminal.ts';
-import { heading, statusWord, when } from '../show.ts';
+import { type Columns, listLines, statusWord, when } from '../show.ts';
 import {
   errorLines,
   matchLines,
@@ -21,39 +21,28 @@ const matchedAt = ({ matched_at, matched_by }: Audience): string =>
 const loadStatus = ({ status, cleared }: Load, colours: Paint): string =>
   cleared ? `${statusWord(status, colours)}, cleared` : statusWord(status, colours);
 
-export function audienceLines(audiences: readonly Audience[], colours: Paint): string[] {
-  const rows = audiences.map((audience) => [
-    String(audience.audience_id),
-    statusWord(audience.status, colours),
-    count(audience.unique_devices),
-    count(audience.matched_devices),
-    matchedAt(audience),
-    rejectedCount(audience.rows_rejected),
-    when(audience.created_at),
-    printable(audience.name),
-  ]);
-  return table(
-    [
-      heading(['ID', 'STATUS', 'DEVICES', 'MATCHED', 'MATCHED AT', 'REJECTED', 'CREATED', 'NAME'], colours),
-      ...rows,
-    ],
-    [0, 2, 3, 5],
-  );
-}
+const audienceColumns = (colours: Paint): Columns<Audience> => ({
+  ID: ({ audience_id }) => String(audience_id),
+  STATUS: ({ status }) => statusWord(status, colours),
+  DEVICES: ({ unique_devices }) => unique_devices,
+  MATCHED: ({ matched_devices }) => matched_devices,
+  'MATCHED AT': matchedAt,
+  REJECTED: ({ rows_rejected }) => rejectedCount(rows_rejected),
+  CREATED: ({ created_at }) => when(created_at),
+  NAME: ({ name }) => printable(name),
+});
+export const audienceLines = (audiences: readonly Audience[], colours: Paint): string[] =>
+  listLines(audiences, audienceColumns(colours), colours);
 
-function loadLines(loads: readonly Load[], colours: Paint): string[] {
-  const rows = loads.map((load) => [
-    String(load.load_id),
-    loadStatus(load, colours),
-    `${count(load.files_done)} of ${count(load.files)}`,
-    count(load.total_rows),
-    load.new_devices === null ? '' : count(load.new_devices),
-    printable(load.file_path),
-    rejectedText(load.rows_rejected ?? {}),
-  ]);
-  const names = ['LOAD', 'STATUS', 'FILES', 'ROWS', 'NEW DEVICES', 'PATH', 'REJECTED'];
-  return table([heading(names, colours), ...rows], [0, 2, 3, 4]);
-}
+const loadColumns = (colours: Paint): Columns<Load> => ({
+  LOAD: ({ load_id }) => String(load_id),
+  STATUS: (load) => loadStatus(load, colours),
+  FILES: ({ files_done, files }) => `${count(files_done)} of ${count(files)}`,
+  ROWS: ({ total_rows }) => total_rows,
+  'NEW DEVICES': ({ new_devices }) => new_devices ?? '',
+  PATH: ({ file_path }) => printable(file_path),
+  REJECTED: ({ rows_rejected }) => rejectedText(rows_rejected ?? {}),
+});
 
 export const audienceDetails = (audience: Audience, loads: readonly Load[], colours: Paint): string[] => [
   ...table([
@@ -69,7 +58,7 @@ export const audienceDetails = (audience: Audience, loads: readonly Load[], colo
     ['updated', when(audience.updated_at)],
     ...(audience.cleared_at === null ? [] : [['cleared', when(audience.cleared_at)]]),
   ]),
-  ...(loads.length > 0 ? ['', ...loadLines(loads, colours)] : []),
+  ...(loads.length > 0 ? ['', ...listLines(loads, loadColumns(colours), colours)] : []),
   ...loads.flatMap((load) => [...matchLines(load), ...errorLines(load.errors)]),
 ];
 

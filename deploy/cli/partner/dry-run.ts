@@ -2,25 +2,22 @@
 import type { Command } from 'commander';
 import { count, plural } from '../../../api/client/format.ts';
 import type { DryRun } from '../../../api/client/types.ts';
-import { type Paint, printable, table } from '../../../pipeline/runtime/terminal.ts';
-import { heading } from '../show.ts';
+import { type Paint, printable } from '../../../pipeline/runtime/terminal.ts';
+import { type Columns, listLines } from '../show.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { follow } from './follow-job.ts';
-import { errorLines, matchLines, rejectedText } from './import-views.ts';
+import { errorLines, fileProblems, matchLines } from './import-views.ts';
 import type { CommandContext } from './run-command.ts';
 
-export const withDryRun = (command: Command): Command =>
+export const withDryRun = <C extends Command>(command: C): C =>
   command.option('--dry-run', 'show what would be loaded and rejected; change nothing');
 
-function fileLines({ file }: DryRun, colours: Paint): string[] {
-  const rows = file.map((each) => [
-    count(each.rows),
-    count(each.rows_accepted),
-    `${printable(each.s3_path)}${each.complete ? '' : ' (partly read)'}`,
-    [rejectedText(each.rows_rejected), each.failure?.code ?? ''].filter((text) => text !== '').join('; '),
-  ]);
-  return table([heading(['ROWS', 'ACCEPTED', 'FILE', 'REJECTED'], colours), ...rows], [0, 1]);
-}
+const fileColumns: Columns<DryRun['file'][number]> = {
+  ROWS: ({ rows }) => rows,
+  ACCEPTED: ({ rows_accepted }) => rows_accepted,
+  FILE: ({ s3_path, complete }) => `${printable(s3_path)}${complete ? '' : ' (partly read)'}`,
+  REJECTED: fileProblems,
+};
 
 const exampleLines = ({ file }: DryRun): string[] =>
   file.flatMap(({ s3_path, examples }) =>
@@ -37,7 +34,7 @@ function dryRunLines(run: DryRun, colours: Paint): string[] {
     ...matchLines(run),
     ...errorLines(run.errors),
     ...run.file.flatMap(({ s3_path, failure }) => errorLines(failure && [{ ...failure, file: s3_path }])),
-    ...(run.file.length > 0 ? fileLines(run, colours) : []),
+    ...(run.file.length > 0 ? listLines(run.file, fileColumns, colours) : []),
     ...exampleLines(run),
   ];
 }

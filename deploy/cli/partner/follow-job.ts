@@ -1,25 +1,18 @@
 /** Waits for the end of a job and shows its progress. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ApiClient } from '../../../api/client/client.ts';
 import { fractionDone, phaseText, remainingText, workText } from '../../../api/client/progress-text.ts';
-import type { Progress } from '../../../api/client/types.ts';
-import { linkedAbort } from '../../../pipeline/runtime/deadline.ts';
-import { bar, joined, type ProgressLine } from '../progress-line.ts';
+import type { Progress, Status } from '../../../api/client/types.ts';
+import { bar, joined } from '../progress-line.ts';
 import { CommandError, exitCodes, interruption } from './exit-codes.ts';
+import type { CommandContext } from './run-command.ts';
 
-export interface Followed {
+interface Followed {
   /** Such as `job 42`. */
   name: string;
   /** The path of its record; its progress is at `/progress` below. */
   path: string;
   /** The command that follows it again. */
   again: string;
-}
-
-interface FollowOptions {
-  signal: AbortSignal;
-  progress: ProgressLine;
-  timeoutMs?: number;
 }
 
 const FIRST_POLL_MS = 100;
@@ -32,13 +25,6 @@ interface Patient {
   signal: AbortSignal;
 }
 
-const stillRunning = ({ name, again }: Pick<Followed, 'name' | 'again'>) =>
-  new CommandError(
-    exitCodes.stillRunning,
-    'still_running',
-    `${name} is still running; follow it with: ${again}`,
-  );
-
 export const progressText = (progress: Progress): string =>
   joined(phaseText(progress), workText(progress), remainingText(progress, Date.now()));
 
@@ -47,37 +33,57 @@ const line = (name: string, progress: Progress) =>
 
 /** Polls until `poll` returns a value; `poll` shows progress until then. */
 export async function follow<T>(
-  followed: Pick<Followed, 'name' | 'again'>,
-  { signal, progress, timeoutMs }: FollowOptions,
+  { name, again }: Pick<Followed, 'name' | 'again'>,
+  { signal, progress, timeoutMs }: CommandContext,
   poll: (request: Patient, show: (line: string) => void) => Promise<T | undefined>,
 ): Promise<T> {
-  const { controller, unlink } = linkedAbort(signal);
-  const timeout = stillRunning(followed);
-  const timer = timeoutMs === undefined ? undefined : setTimeout(() => controller.abort(timeout), timeoutMs);
-  const request = { maxLost: MAX_LOST, signal: controller.signal };
+  const timeout = timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)];
+  const either = AbortSignal.any([signal, ...timeout]);
   try {
     for (let everyMs = FIRST_POLL_MS; ; everyMs = Math.min(MAX_POLL_MS, everyMs * 1.5)) {
-      const ended = await poll(request, progress.show);
+      const ended = await poll({ maxLost: MAX_LOST, signal: either }, progress.show);
       if (ended !== undefined) return ended;
-      await sleep(everyMs, undefined, { signal: controller.signal });
+      await sleep(everyMs, undefined, { signal: either });
     }
   } catch (error) {
-    if (signal.aborted)
-      throw interruption(`interrupted; ${followed.name} continues. Follow it with: ${followed.again}`);
-    throw controller.signal.aborted ? timeout : error;
+    if (signal.aborted) throw interruption(`interrupted; ${name} continues. Follow it with: ${again}`);
+    if (!either.aborted) throw error;
+    throw new CommandError(
+      exitCodes.stillRunning,
+      'still_running',
+      `${name} is still running; follow it with: ${again}`,
+    );
   } finally {
-    clearTimeout(timer);
-    unlink();
     progress.clear();
   }
 }
 
 /** Returns when the job is done or has failed. */
-export async function followJob(api: ApiClient, followed: Followed, options: FollowOptions): Promise<void> {
-  await follow(followed, options, async (request, show) => {
-    const { data } = await api.get<Progress>(`${followed.path}/progress`, request);
+async function followJob({ name, path, again }: Followed, context: CommandContext): Promise<void> {
+  await follow({ name, again }, context, async (request, show) => {
+    const { data } = await context.api.get<Progress>(`${path}/progress`, request);
     if (data.phase === 'done' || data.phase === 'failed') return true;
-    show(line(followed.name, data));
+    show(line(name, data));
     return undefined;
   });
+}
+
+/** Follows the jobs one after the other and prints the record of each. */
+export async function followJobs(
+  context: CommandContext,
+  jobs: readonly Followed[],
+  print: (path: string) => Promise<{ status: Status }>,
+): Promise<void> {
+  const failed: string[] = [];
+  for (const job of jobs) {
+    try {
+      await followJob(job, context);
+    } catch (error) {
+      if (error instanceof CommandError && error.exitCode === exitCodes.stillRunning) await print(job.path);
+      throw error;
+    }
+    if ((await print(job.path)).status === 3) failed.push(job.name);
+  }
+  if (failed.length > 0)
+    throw new CommandError(exitCodes.jobFailed, 'job_failed', `${failed.join(', ')} failed`);
 }

@@ -4,13 +4,12 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { audiencePath, importPath } from '../../../api/client/client.ts';
 import { plural } from '../../../api/client/format.ts';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { linkedAbort } from '../../../pipeline/runtime/deadline.ts';
 import { signEvent } from '../../../pipeline/runtime/sign-event.ts';
 import { type Paint, printable } from '../../../pipeline/runtime/terminal.ts';
 import { statusWord, when } from '../show.ts';
 import { interruption } from './exit-codes.ts';
 import { readEvents, type ServerEvent } from './read-events.ts';
-import { type CommandContext, runCommand } from './run-command.ts';
+import type { CommandContext } from './run-command.ts';
 import { addCommand } from './subcommands.ts';
 
 /** The same as the service's timeout for receivers. */
@@ -51,11 +50,7 @@ export function endedJob({ name, data }: ServerEvent): EndedJob | undefined {
 
 async function post(to: URL, { job, body }: EndedJob, secret: string, signal: AbortSignal) {
   const at = new Date();
-  const { controller, unlink } = linkedAbort(signal);
-  const timer = setTimeout(
-    () => controller.abort(new Error(`no answer within ${TIMEOUT_MS / 1_000} s`)),
-    TIMEOUT_MS,
-  );
+  const timeout = AbortSignal.timeout(TIMEOUT_MS);
   const since = performance.now();
   const ended = (code: number | null, error: string | null) => ({
     at: at.toISOString(),
@@ -74,17 +69,15 @@ async function post(to: URL, { job, body }: EndedJob, secret: string, signal: Ab
       },
       body,
       redirect: 'manual',
-      signal: controller.signal,
+      signal: AbortSignal.any([signal, timeout]),
     });
     await response.body?.cancel();
     return ended(response.status, null);
   } catch (error) {
     signal.throwIfAborted();
+    if (timeout.aborted) return ended(null, `no answer within ${TIMEOUT_MS / 1_000} s`);
     const { cause, message } = error as Error;
     return ended(null, cause instanceof Error ? cause.message || message : message);
-  } finally {
-    clearTimeout(timer);
-    unlink();
   }
 }
 
@@ -97,7 +90,8 @@ function line({ at, type, job, status, code, error, duration_ms }: Forwarded, co
 async function listen(context: CommandContext, { forwardTo, secret: given }: ListenOptions): Promise<void> {
   const { api, signal, colours } = context;
   const secret = given ?? `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
-  const { controller, unlink } = linkedAbort(signal);
+  const failed = new AbortController();
+  const ended = AbortSignal.any([signal, failed.signal]);
   const paths = [`${importPath}/events`, `${audiencePath}/events`];
   const open = new Set<string>();
   const forwarded = new Set<number>();
@@ -111,14 +105,14 @@ async function listen(context: CommandContext, { forwardTo, secret: given }: Lis
     ]);
   };
   async function follow(path: string): Promise<void> {
-    for await (const event of readEvents(api, path, controller.signal, () => opened(path))) {
+    for await (const event of readEvents(api, path, ended, () => opened(path))) {
       if (event.name === 'resync') context.say('the connection was lost: events may have been missed');
-      const ended = endedJob(event);
+      const job = endedJob(event);
       // A record may change again after its job has ended.
-      if (!ended || forwarded.has(ended.job)) continue;
-      forwarded.add(ended.job);
-      const { body: _, ...job } = ended;
-      const sent: Forwarded = { ...job, ...(await post(forwardTo, ended, secret, controller.signal)) };
+      if (!job || forwarded.has(job.job)) continue;
+      forwarded.add(job.job);
+      const { body: _, ...shown } = job;
+      const sent: Forwarded = { ...shown, ...(await post(forwardTo, job, secret, ended)) };
       await context.print(sent, () => [line(sent, colours)]);
     }
   }
@@ -127,8 +121,7 @@ async function listen(context: CommandContext, { forwardTo, secret: given }: Lis
   } catch (error) {
     throw signal.aborted ? interruption(`stopped after ${plural(forwarded.size, 'event')}`) : error;
   } finally {
-    controller.abort();
-    unlink();
+    failed.abort();
   }
 }
 
@@ -156,7 +149,5 @@ export function registerListen(group: Command): void {
       'after',
       '\nForwards the end of every import, deletion and load from now on, with the body and the signature of a webhook. Failed\nrequests are not retried. No webhook is registered.',
     )
-    .action((options: ListenOptions, command: Command) =>
-      runCommand(command, (context) => listen(context, options)),
-    );
+    .runs((context, options: ListenOptions) => listen(context, options));
 }

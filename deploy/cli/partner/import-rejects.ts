@@ -7,7 +7,7 @@ import type { ImportLog } from '../../../api/client/types.ts';
 import { wholeNumber } from '../parse-options.ts';
 import { CommandError, exitCodes, usageError } from './exit-codes.ts';
 import { printRejects, saveRejects } from './rejected-rows.ts';
-import { type CommandContext, runCommand } from './run-command.ts';
+import type { CommandContext } from './run-command.ts';
 import { withStorage } from './settings.ts';
 import { addCommand, withFollow } from './subcommands.ts';
 import { submitImport, tellSubmitted } from './submit-import.ts';
@@ -61,14 +61,12 @@ export function registerImportRejects(group: Command): void {
     .argument('<id>', 'import_log_id', wholeNumber)
     .option('--output <file>', 'save the rows to a new file, to correct them')
     .option('--resubmit <file>', 'upload the corrected file and submit it as a new job')
-    .action((id: number, options: RejectsOptions, command: Command) =>
-      runCommand(command, async (context) => {
-        const { output, resubmit: corrected, follow } = options;
-        if (output !== undefined && corrected !== undefined)
-          throw usageError('--output and --resubmit are separate steps: correct the rows in between');
-        if (output !== undefined) return save(context, id, output);
-        if (corrected !== undefined) return resubmit(context, id, corrected, follow);
-        await printRejects(context, await context.api.open(`${importPath}/${id}/rejects`));
-      }),
-    );
+    .runs(async (context, id: number, options: RejectsOptions) => {
+      const { output, resubmit: corrected, follow } = options;
+      if (output !== undefined && corrected !== undefined)
+        throw usageError('--output and --resubmit are separate steps: correct the rows in between');
+      if (output !== undefined) return save(context, id, output);
+      if (corrected !== undefined) return resubmit(context, id, corrected, follow);
+      await printRejects(context, await context.api.open(`${importPath}/${id}/rejects`));
+    });
 }

@@ -4,7 +4,7 @@ import { count, plural } from '../../../api/client/format.ts';
 import type { FileReport, ImportLog, ImportLogError, Progress } from '../../../api/client/types.ts';
 import { byRows, importTitle } from '../../../api/client/words.ts';
 import { type Paint, printable, table } from '../../../pipeline/runtime/terminal.ts';
-import { heading, statusWord, when } from '../show.ts';
+import { type Columns, listLines, statusWord, when } from '../show.ts';
 import { progressText } from './follow-job.ts';
 
 const MAX_ERRORS = 20;
@@ -29,12 +29,12 @@ export const rejectedText = (rejected: Record<string, number>): string =>
 const totalOf = (rejected: Record<string, number> | null): number =>
   byRows(rejected ?? {}).reduce((sum, [, rows]) => sum + rows, 0);
 /** The number of rejected rows; only final for ended jobs. */
-export const rejectedCount = (rejected: Record<string, number> | null): string =>
-  rejected === null ? '' : count(totalOf(rejected));
+export const rejectedCount = (rejected: Record<string, number> | null): number | '' =>
+  rejected === null ? '' : totalOf(rejected);
 /** `93 (80 bad_identifier, 13 opted_out)` */
 export const rejectedDetails = (rejected: Record<string, number> | null): string => {
   const reasons = rejectedText(rejected ?? {});
-  return `${rejectedCount(rejected)}${reasons === '' ? '' : ` (${reasons})`}`;
+  return `${rejected === null ? '' : count(totalOf(rejected))}${reasons === '' ? '' : ` (${reasons})`}`;
 };
 
 /** `done, 93 rejected` */
@@ -56,21 +56,17 @@ export const matchLines = ({
     ? []
     : [printable(`  ${file_path} is a prefix of ${prefix_matches.join(', ')}: end it with / for one folder`)];
 
-export function importLines(logs: readonly ImportLog[], colours: Paint): string[] {
-  const rows = logs.map((log) => [
-    String(log.import_log_id),
-    statusWord(log.status, colours),
-    count(Number(log.total_rows)),
-    rejectedCount(log.rows_rejected),
-    count(Number(log.unique_devices)),
-    when(log.created_at),
-    printable(importTitle(log)),
-  ]);
-  return table(
-    [heading(['ID', 'STATUS', 'ROWS', 'REJECTED', 'DEVICES', 'CREATED', 'PATH'], colours), ...rows],
-    [0, 2, 3, 4],
-  );
-}
+const importColumns = (colours: Paint): Columns<ImportLog> => ({
+  ID: ({ import_log_id }) => String(import_log_id),
+  STATUS: ({ status }) => statusWord(status, colours),
+  ROWS: ({ total_rows }) => Number(total_rows),
+  REJECTED: ({ rows_rejected }) => rejectedCount(rows_rejected),
+  DEVICES: ({ unique_devices }) => Number(unique_devices),
+  CREATED: ({ created_at }) => when(created_at),
+  PATH: (log) => printable(importTitle(log)),
+});
+export const importLines = (logs: readonly ImportLog[], colours: Paint): string[] =>
+  listLines(logs, importColumns(colours), colours);
 
 /** The result of an import or a deletion. */
 export function outcomeLine(log: ImportLog, colours: Paint): string {
@@ -98,15 +94,17 @@ export const importDetails = (log: ImportLog, colours: Paint, progress?: Progres
   ...errorLines(log.errors),
 ];
 
-export function fileLines(files: readonly FileReport[], colours: Paint): string[] {
-  const rows = files.map((file) => [
-    statusWord(file.status, colours),
-    count(file.rows),
-    count(file.rows_accepted),
-    file.rows_duplicate === null ? '' : count(file.rows_duplicate),
-    printable(file.s3_path),
-    [rejectedText(file.rows_rejected), file.failure?.code ?? ''].filter((text) => text !== '').join('; '),
-  ]);
-  const names = ['STATUS', 'ROWS', 'ACCEPTED', 'DUPLICATE', 'FILE', 'REJECTED'];
-  return table([heading(names, colours), ...rows], [1, 2, 3]);
-}
+/** The reasons for rejected rows, and why the file failed. */
+export const fileProblems = ({ rows_rejected, failure }: Pick<FileReport, 'rows_rejected' | 'failure'>) =>
+  [rejectedText(rows_rejected), failure?.code ?? ''].filter((text) => text !== '').join('; ');
+
+const fileColumns = (colours: Paint): Columns<FileReport> => ({
+  STATUS: ({ status }) => statusWord(status, colours),
+  ROWS: ({ rows }) => rows,
+  ACCEPTED: ({ rows_accepted }) => rows_accepted,
+  DUPLICATE: ({ rows_duplicate }) => rows_duplicate ?? '',
+  FILE: ({ s3_path }) => printable(s3_path),
+  REJECTED: fileProblems,
+});
+export const fileLines = (files: readonly FileReport[], colours: Paint): string[] =>
+  listLines(files, fileColumns(colours), colours);

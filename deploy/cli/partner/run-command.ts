@@ -38,7 +38,8 @@ function abortOnSignals(): AbortSignal {
   return controller.signal;
 }
 
-function createContext(options: CommonOptions, signal: AbortSignal): CommandContext {
+function createContext(command: Command, signal: AbortSignal): CommandContext {
+  const options = command.opts<CommonOptions>();
   const isJson = options.json === true;
   let settings: Settings | undefined;
   let api: ApiClient | undefined;
@@ -62,7 +63,7 @@ function createContext(options: CommonOptions, signal: AbortSignal): CommandCont
   };
 }
 
-export function tell(error: CommandError, isJson: boolean): void {
+function tell(error: CommandError, isJson: boolean): void {
   const { red } = paint(process.stderr);
   const [first, ...rest] = error.toLines().map(printable);
   void (isJson
@@ -74,15 +75,15 @@ export async function runCommand(
   command: Command,
   work: (context: CommandContext) => Promise<void>,
 ): Promise<void> {
-  const options = command.opts<CommonOptions>();
+  const { json } = command.opts<CommonOptions>();
   const signal = abortOnSignals();
   try {
-    await work(createContext(options, signal));
+    await work(createContext(command, signal));
   } catch (error) {
     const told = commandErrorOf(error) ?? (signal.aborted ? interruption() : undefined);
     if (told === undefined) throw error;
-    tell(told, options.json === true);
-    if (told.exitCode === exitCodes.usage && !options.json) {
+    tell(told, json === true);
+    if (told.exitCode === exitCodes.usage && !json) {
       await printLines(process.stderr, ['']);
       command.outputHelp({ error: true });
     }

@@ -1,90 +1,61 @@
 /** Addresses and keys of the service and the storage: from flags, then the environment, then a profile. */
 import { type Command, Option } from 'commander';
-import { type ClientVariable, clientVariables } from '../../../schemas/client-variables.ts';
+import { clientVariables } from '../../../schemas/client-variables.ts';
 import { readConfigFile } from './config-file.ts';
 import { CommandError, exitCodes, usageError } from './exit-codes.ts';
 
-interface Setting {
-  flag: string;
-  variable: ClientVariable;
-  description: string;
-  isSecret?: true;
-}
+type Described = readonly [value: string, description: string];
 
-/** By their names in a profile. */
+/** By their names in a profile: `api_url` is also `--api-url` and HEADRACE_API_URL. */
 const connectionSettings = {
-  api_url: {
-    flag: '--api-url <url>',
-    variable: clientVariables.apiUrl,
-    description: 'address of the service',
-  },
-  api_key: {
-    flag: '--api-key <key>',
-    variable: clientVariables.apiKey,
-    description: 'API key',
-    isSecret: true,
-  },
-  user_token: {
-    flag: '--user-token <token>',
-    variable: clientVariables.userToken,
-    description: 'act on behalf of this customer (audiences only)',
-    isSecret: true,
-  },
-} as const satisfies Record<string, Setting>;
+  api_url: ['<url>', 'address of the service'],
+  api_key: ['<key>', 'API key'],
+  user_token: ['<token>', 'act on behalf of this customer (audiences only)'],
+} as const satisfies Record<string, Described>;
 
 const storageSettings = {
-  storage_url: {
-    flag: '--storage-url <s3://bucket/prefix/>',
-    variable: clientVariables.storageUrl,
-    description: 'your bucket and prefix',
-  },
-  storage_endpoint: {
-    flag: '--storage-endpoint <url>',
-    variable: clientVariables.storageEndpoint,
-    description: 'address of the storage (default: AWS)',
-  },
-  storage_region: {
-    flag: '--storage-region <region>',
-    variable: clientVariables.storageRegion,
-    description: 'region of the bucket (default: us-east-1)',
-  },
-  storage_access_key_id: {
-    flag: '--storage-access-key-id <id>',
-    variable: clientVariables.storageAccessKeyId,
-    description: 'your storage access key',
-  },
-  storage_secret_access_key: {
-    flag: '--storage-secret-access-key <secret>',
-    variable: clientVariables.storageSecretAccessKey,
-    description: 'its secret',
-    isSecret: true,
-  },
-} as const satisfies Record<string, Setting>;
+  storage_url: ['<s3://bucket/prefix/>', 'your bucket and prefix'],
+  storage_endpoint: ['<url>', 'address of the storage (default: AWS)'],
+  storage_region: ['<region>', 'region of the bucket (default: us-east-1)'],
+  storage_access_key_id: ['<id>', 'your storage access key'],
+  storage_secret_access_key: ['<secret>', 'its secret'],
+} as const satisfies Record<string, Described>;
 
-export const allSettings = { ...connectionSettings, ...storageSettings };
+const allSettings = { ...connectionSettings, ...storageSettings };
 export type SettingName = keyof typeof allSettings;
 export type Settings = Partial<Record<SettingName, string>>;
 export const settingNames = Object.keys(allSettings) as SettingName[];
+/** Hidden while they are typed. */
+export const secretSettings: ReadonlySet<SettingName> = new Set([
+  'api_key',
+  'user_token',
+  'storage_secret_access_key',
+]);
+export const descriptionOf = (name: SettingName): string => allSettings[name][1];
 
-const optionName = (name: SettingName) => new Option(allSettings[name].flag).attributeName();
+const flagOf = (name: string) => `--${name.replaceAll('_', '-')}`;
+const variableOf = (name: string) => `HEADRACE_${name.toUpperCase()}`;
+const optionName = (name: SettingName) => new Option(flagOf(name)).attributeName();
 
-function addSettings(command: Command, settings: Record<string, Setting>, heading: string): Command {
-  for (const { flag, variable, description } of Object.values(settings))
-    command.addOption(new Option(flag, description).env(variable).helpGroup(heading));
+function addSettings<C extends Command>(command: C, settings: Record<string, Described>, heading: string): C {
+  for (const [name, [value, description]] of Object.entries(settings))
+    command.addOption(
+      new Option(`${flagOf(name)} ${value}`, description).env(variableOf(name)).helpGroup(heading),
+    );
   return command;
 }
 
-export const withProfile = (command: Command): Command =>
+export const withProfile = <C extends Command>(command: C): C =>
   command.addOption(
     new Option('--profile <name>', 'profile of headrace login (default: the last one)')
       .env(clientVariables.profile)
       .helpGroup('Service:'),
   );
 
-export const withConnection = (command: Command): Command =>
+export const withConnection = <C extends Command>(command: C): C =>
   addSettings(withProfile(command), connectionSettings, 'Service:');
 
-export const withStorage = (command: Command): Command =>
+export const withStorage = <C extends Command>(command: C): C =>
   addSettings(command, storageSettings, 'Storage, to upload:');
 
 /** Commander has read flags, then variables. Empty means absent. */
@@ -111,15 +82,12 @@ export const resolveSettings = (options: Record<string, unknown>): Settings => (
   ...givenSettings(options),
 });
 
-const howToSet = ({ flag, variable }: Setting) =>
-  `run headrace login, set ${variable}, or use ${flag.split(' ')[0]}`;
-
 export function required(settings: Settings, name: SettingName): string {
   const value = settings[name];
   if (value !== undefined) return value;
   throw new CommandError(
     exitCodes.notAuthorized,
     'not_logged_in',
-    `no ${name}: ${howToSet(allSettings[name])}`,
+    `no ${name}: run headrace login, set ${variableOf(name)}, or use ${flagOf(name)}`,
   );
 }

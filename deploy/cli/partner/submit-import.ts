@@ -3,8 +3,8 @@
 import type { ApiClient } from '../../../api/client/client.ts';
 import { importPath } from '../../../api/client/client.ts';
 import type { ImportLog } from '../../../api/client/types.ts';
-import { CommandError, exitCodes, usageError } from './exit-codes.ts';
-import { followJob } from './follow-job.ts';
+import { usageError } from './exit-codes.ts';
+import { followJobs } from './follow-job.ts';
 import { errorLines, matchLines, outcomeLine, rejectedText } from './import-views.ts';
 import type { CommandContext } from './run-command.ts';
 
@@ -54,33 +54,22 @@ export async function submitImport(api: ApiClient, submission: Submission): Prom
   return { ...data, file_path: submission.path };
 }
 
-/** Prints the record of a job. Returns false if it failed. */
-async function printOutcome(context: CommandContext, path: string): Promise<boolean> {
-  const { api, colours } = context;
+async function printOutcome({ api, print, say, colours }: CommandContext, path: string): Promise<ImportLog> {
   const { data: log } = await api.get<ImportLog>(path);
-  await context.print(log, () => [outcomeLine(log, colours), ...matchLines(log), ...errorLines(log.errors)]);
+  await print(log, () => [outcomeLine(log, colours), ...matchLines(log), ...errorLines(log.errors)]);
   const rejected = rejectedText(log.rows_rejected ?? {});
   if (rejected !== '')
-    context.say(`rejected rows: ${rejected}; show them with: headrace import rejects ${log.import_log_id}`);
-  return log.status !== 3;
+    say(`rejected rows: ${rejected}; show them with: headrace import rejects ${log.import_log_id}`);
+  return log;
 }
 
-export async function followImports(context: CommandContext, ids: readonly number[]): Promise<void> {
-  const failed: number[] = [];
-  for (const id of ids) {
-    const path = `${importPath}/${id}`;
-    const followed = { name: `job ${id}`, path, again: `headrace import show ${id} --follow` };
-    try {
-      await followJob(context.api, followed, context);
-    } catch (error) {
-      if (error instanceof CommandError && error.exitCode === exitCodes.stillRunning)
-        await printOutcome(context, path);
-      throw error;
-    }
-    if (!(await printOutcome(context, path))) failed.push(id);
-  }
-  if (failed.length > 0)
-    throw new CommandError(exitCodes.jobFailed, 'job_failed', `job ${failed.join(', ')} failed`);
+export function followImports(context: CommandContext, ids: readonly number[]): Promise<void> {
+  const jobs = ids.map((id) => ({
+    name: `job ${id}`,
+    path: `${importPath}/${id}`,
+    again: `headrace import show ${id} --follow`,
+  }));
+  return followJobs(context, jobs, (path) => printOutcome(context, path));
 }
 
 export async function tellSubmitted(

@@ -18,7 +18,7 @@ export interface UploadFlags {
 
 const DEFAULT_PARALLEL = 8;
 
-export const withUpload = (command: Command): Command =>
+export const withUpload = <C extends Command>(command: C): C =>
   withStorage(
     command
       .option('--upload', 'first upload these local files and folders with your storage keys')

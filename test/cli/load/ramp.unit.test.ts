@@ -9,7 +9,7 @@ function step(rate: number, backlogAt: (second: number) => number, acceptedAt = 
     queued: backlogAt(n / 2),
     rows: 0,
     files: 0,
-    inFlight: 0,
+    in_flight: 0,
     ended: 0,
   }));
   return judgeStep({ rate, jobs: rate * 60, begin: 100, plannedSeconds: 60, acceptedAt, samples });
@@ -17,21 +17,21 @@ function step(rate: number, backlogAt: (second: number) => number, acceptedAt = 
 
 describe('a rate', () => {
   it('holds with a backlog that stays, whatever its height, and that goes up and down', () => {
-    expect(step(10, () => 300)).toMatchObject({ isHeld: true, backlogBefore: 300, backlogAfter: 300 });
-    expect(step(2, (second) => second % 3)).toMatchObject({ isHeld: true });
+    expect(step(10, () => 300)).toMatchObject({ held: true, backlog_before: 300, backlog_after: 300 });
+    expect(step(2, (second) => second % 3)).toMatchObject({ held: true });
   });
 
   it('holds if the backlog grows only at first', () => {
-    expect(step(10, (second) => Math.min(second, 20) * 5)).toMatchObject({ isHeld: true });
+    expect(step(10, (second) => Math.min(second, 20) * 5)).toMatchObject({ held: true });
   });
 
   it('does not hold if a tenth of the jobs is not kept up with', () => {
-    expect(step(10, (second) => second)).toMatchObject({ isHeld: false });
-    expect(step(2, (second) => 0.2 * second)).toMatchObject({ isHeld: false });
+    expect(step(10, (second) => second)).toMatchObject({ held: false });
+    expect(step(2, (second) => 0.2 * second)).toMatchObject({ held: false });
   });
 
   it('does not hold if the service is too slow to accept so many', () => {
-    expect(step(10, () => 0, 180)).toMatchObject({ isHeld: false });
+    expect(step(10, () => 0, 180)).toMatchObject({ held: false });
   });
 });
 

@@ -3,9 +3,9 @@ import type { Command } from 'commander';
 import type { AuditDocument } from '../../../../schemas/account-documents.ts';
 import type { Environments } from '../../commands.ts';
 import { between, pastTime } from '../../parse-options.ts';
-import { none, when } from '../../show.ts';
-import { adminTools } from '../runner.ts';
-import { table } from '../views.ts';
+import { type Columns, none, when } from '../../show.ts';
+import { adminCommands } from '../runner.ts';
+import { list } from '../views.ts';
 
 const record = (entry: AuditDocument) => ({
   at: entry.at,
@@ -27,22 +27,17 @@ const shownDetails = ({ details, error }: AuditDocument) =>
     ...(error === undefined ? [] : [`(${error})`]),
   ].join(' ');
 
-const lines = (entries: AuditDocument[]) =>
-  table(
-    ['TIME', 'ACTOR', 'ACTION', 'PARTNER', 'OUTCOME', 'DETAILS'],
-    entries.map((entry) => [
-      when(entry.at),
-      entry.actor,
-      entry.action,
-      entry.partner ?? none,
-      entry.outcome,
-      shownDetails(entry),
-    ]),
-    'no entries',
-  );
+const columns: Columns<AuditDocument> = {
+  TIME: ({ at }) => when(at),
+  ACTOR: ({ actor }) => actor,
+  ACTION: ({ action }) => action,
+  PARTNER: ({ partner }) => partner ?? none,
+  OUTCOME: ({ outcome }) => outcome,
+  DETAILS: shownDetails,
+};
 
 export function register(admin: Command, environments: Environments): void {
-  const { run, add } = adminTools(environments);
+  const add = adminCommands(environments);
   add(admin, 'audit', 'show the audit log of admin commands, newest first')
     .option('--partner <id>', 'only actions on this partner')
     .option('--since <time>', 'only actions since 7d (ago), or since a time such as 2026-11-16', pastTime)
@@ -51,10 +46,8 @@ export function register(admin: Command, environments: Environments): void {
       'after',
       '\nOutcomes: `done`, `failed`, or `intended` if the action is running or was interrupted; then check whether it took effect.',
     )
-    .action((options: { partner?: string; since?: Date; limit: number }, command: Command) =>
-      run.readOnly(command, async ({ audit }) => {
-        const entries = await audit.list(options);
-        return { json: entries.map(record), text: lines(entries) };
-      }),
-    );
+    .reads(async ({ audit }, options: { partner?: string; since?: Date; limit: number }) => {
+      const entries = await audit.list(options);
+      return { json: entries.map(record), text: list(entries, columns, 'no entries') };
+    });
 }

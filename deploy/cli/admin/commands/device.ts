@@ -4,8 +4,9 @@ import type { ApiStores } from '../../../../api/stores/api-stores.ts';
 import { Parsed, parseIdentifier, WORDS } from '../../../../pipeline/formats/identifier.ts';
 import { spaces } from '../../../../schemas/documents.ts';
 import type { Environments } from '../../commands.ts';
-import { adminTools } from '../runner.ts';
-import { table } from '../views.ts';
+import type { Columns } from '../../show.ts';
+import { adminCommands } from '../runner.ts';
+import { list } from '../views.ts';
 
 function identifier(text: string): Uint8Array {
   const device = new Uint32Array(WORDS);
@@ -45,24 +46,20 @@ async function findHolders(
   return holders;
 }
 
+const columns: Columns<Holder> = {
+  'HELD BY': ({ kind }) => kind,
+  ID: ({ id }) => String(id),
+  EVENTS: ({ events = [] }) => events.join(', '),
+  NAME: ({ name }) => name,
+};
+
 export function register(admin: Command, environments: Environments): void {
-  const { run, add } = adminTools(environments);
+  const add = adminCommands(environments);
   const device = admin.command('device').description('look up a device');
   add(device, 'show', 'show the attributes and audiences that hold a device')
     .argument('<identifier>', 'in 8-4-4-4-12 form', identifier)
-    .action((wanted: Uint8Array, _options, command: Command) =>
-      run.readOnly(command, async (stores) => {
-        const holders = await findHolders(stores, wanted);
-        const rows = holders.map(({ kind, id, name, events = [] }) => [
-          kind,
-          String(id),
-          events.join(', '),
-          name,
-        ]);
-        return {
-          json: holders,
-          text: table(['HELD BY', 'ID', 'EVENTS', 'NAME'], rows, 'not in any attribute or audience'),
-        };
-      }),
-    );
+    .reads(async (stores, wanted: Uint8Array) => {
+      const holders = await findHolders(stores, wanted);
+      return { json: holders, text: list(holders, columns, 'not in any attribute or audience') };
+    });
 }

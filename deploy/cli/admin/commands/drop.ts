@@ -4,23 +4,19 @@ import { count, plural } from '../../../../api/client/format.ts';
 import type { Erasure } from '../../../../api/drop/create-erasure.ts';
 import { createDropPlatform } from '../../../../api/drop/platform.ts';
 import { runSession } from '../../../../api/drop/session.ts';
-import type { ApiStores } from '../../../../api/stores/api-stores.ts';
-import { withDeadline } from '../../../../pipeline/runtime/deadline.ts';
-import { CommandFailed, serverDown } from '../../../../pipeline/runtime/errors.ts';
-import { createLogger } from '../../../../pipeline/runtime/log.ts';
+import { CommandFailed } from '../../../../pipeline/runtime/errors.ts';
 import { printable, printLines } from '../../../../pipeline/runtime/terminal.ts';
 import { createLease } from '../../../../pipeline/stores/lease.ts';
-import { type ConfigOf, parseConfig } from '../../../../schemas/config.ts';
+import type { ConfigOf } from '../../../../schemas/config.ts';
 import type { DropBatchDocument } from '../../../../schemas/drop-documents.ts';
 import type { Environments } from '../../commands.ts';
 import { bar, createProgressLine } from '../../progress-line.ts';
-import { none, whenever } from '../../show.ts';
-import { adminTools } from '../runner.ts';
-import { table } from '../views.ts';
+import { type Columns, none, whenever } from '../../show.ts';
+import { type AdminContext, adminCommands } from '../runner.ts';
+import { list } from '../views.ts';
 
 const DAY_MS = 86_400_000;
 const LISTED = 20;
-const LIMIT_MS = 30_000;
 
 const entriesOf = ({ files }: DropBatchDocument) =>
   files.reduce((sum, { list, entries }) => sum + (list === 'Removed' ? 0 : entries), 0);
@@ -40,20 +36,16 @@ const record = (batch: DropBatchDocument) => ({
   problem: batch.state === 'complete' ? null : (batch.problem ?? null),
 });
 
-const lines = (batches: DropBatchDocument[]) =>
-  table(
-    ['BATCH', 'STATE', 'ENTRIES', 'DELETED', 'WITHDRAWN', 'REQUESTED', 'COMPLETE'],
-    batches.map((batch) => [
-      String(batch._id),
-      batch.state,
-      count(entriesOf(batch)),
-      count(batch.matched),
-      count(batch.withdrawn),
-      whenever(batch.requestedAt),
-      whenever(batch.completedAt),
-    ]),
-    'no sessions',
-  );
+const columns: Columns<DropBatchDocument> = {
+  BATCH: ({ _id }) => String(_id),
+  STATE: ({ state }) => state,
+  ENTRIES: entriesOf,
+  DELETED: ({ matched }) => matched,
+  WITHDRAWN: ({ withdrawn }) => withdrawn,
+  REQUESTED: ({ requestedAt }) => whenever(requestedAt),
+  COMPLETE: ({ completedAt }) => whenever(completedAt),
+};
+const lines = (batches: DropBatchDocument[]) => list(batches, columns, 'no sessions');
 
 function settingsOf({ dropUrl, dropApiKey, dropBrokerId }: ConfigOf<'admin'>) {
   const missing = Object.entries({
@@ -66,44 +58,26 @@ function settingsOf({ dropUrl, dropApiKey, dropBrokerId }: ConfigOf<'admin'>) {
 }
 
 /** One session at a time: a second one would answer the same batch. */
-async function alone<T>({ counters }: ApiStores, leaseMs: number, work: () => Promise<T>): Promise<T> {
-  const lease = createLease(counters, 'drop session', leaseMs);
+async function alone<T>({ counters, config }: AdminContext, work: () => Promise<T>): Promise<T> {
+  const lease = createLease(counters, 'drop session', config.dropLeaseMs);
   if (!(await lease.take()))
     throw new CommandFailed('drop_busy', 'a session is running, or was killed within the last minute');
   return lease.hold(work);
 }
 
-async function withQueue<T>(
-  stores: ApiStores,
-  config: ConfigOf<'admin'>,
-  environment: ReturnType<Environments['load']>,
-  work: (erasure: Erasure) => Promise<T>,
-): Promise<T> {
+/** With the queue for the deletion requests of a session. */
+async function withErasure<T>(context: AdminContext, work: (erasure: Erasure) => Promise<T>): Promise<T> {
   // Loads the Kafka client, which no other command here needs.
-  const { createPublisher } = await import('../../../../pipeline/kafka/publish.ts');
-  const { createAcceptQueue } = await import('../../../../api/jobs/accept-queue.ts');
+  const { withAcceptQueue } = await import('../accept-job.ts');
   const { createErasure } = await import('../../../../api/drop/create-erasure.ts');
-  const operator = parseConfig(environment, 'operator');
-  const log = createLogger({ logLevel: 'silent' }, 'drop');
-  const publisher = createPublisher(operator, log, { sendTimeoutMs: LIMIT_MS });
-  const queue = createAcceptQueue({ ...stores, publisher, log, limitMs: LIMIT_MS });
-  const requireReady = async () => {
-    try {
-      await withDeadline(LIMIT_MS, publisher.connect());
-    } catch (error) {
-      throw serverDown('Kafka', operator.kafkaBrokers.join(','), error);
-    }
-  };
-  try {
-    return await work(createErasure({ ...stores, queue, requireReady, secret: config.secret }));
-  } finally {
-    await queue.drain();
-    await publisher.close();
-  }
+  const { secret } = context.config;
+  return withAcceptQueue(context, (queue, connect) =>
+    work(createErasure({ ...context, queue, requireReady: connect, secret })),
+  );
 }
 
 export function register(admin: Command, environments: Environments): void {
-  const { run, add } = adminTools(environments);
+  const add = adminCommands(environments);
   const drop = admin.command('drop').description('answer deletion requests from California’s DROP');
 
   add(drop, 'sync', 'run one session: download a batch, delete and suppress its devices, report every status')
@@ -111,64 +85,62 @@ export function register(admin: Command, environments: Environments): void {
       'after',
       '\nRun it once a day. It first finishes an interrupted session. It fails while DROP is closed (1 to 3 am Pacific).',
     )
-    .action((options: { state?: string }, command: Command) =>
-      run(command, async (stores, config) => {
-        const { brokerId, ...platform } = settingsOf(config);
-        const line = createProgressLine();
-        const say = (text: string) => {
-          line.clear();
-          void printLines(process.stderr, [printable(`drop: ${text}`)]);
-        };
-        const progress = (what: string, done: number, of: number) =>
-          line.show(`${what} ${bar(of === 0 ? null : done / of)} ${count(done)} of ${count(of)}`);
-        const { batch, amended } = await alone(stores, config.dropLeaseMs, () =>
-          withQueue(stores, config, environments.load(options.state), (erasure) =>
-            runSession({
-              ...{ store: stores.drop, sets: stores.sets, erasure, brokerId, say, progress },
-              platform: createDropPlatform({
-                ...platform,
-                waitPercent: config.dropWaitPercent,
-                opensAt: config.dropOpensAt,
-              }),
-            }),
-          ),
-        );
+    .changes(async (context) => {
+      const { config, drop: store, sets } = context;
+      const { brokerId, ...platform } = settingsOf(config);
+      const line = createProgressLine();
+      const say = (text: string) => {
         line.clear();
-        return {
-          json: { ...record(batch), amended },
-          text: [
-            ...lines([batch]),
-            `${plural(entriesOf(batch), 'entry', 'entries')} answered, ${count(batch.matched)} deleted; ${count(amended)} of earlier batches amended`,
-          ],
-        };
-      }),
-    );
+        void printLines(process.stderr, [printable(`drop: ${text}`)]);
+      };
+      const progress = (what: string, done: number, of: number) =>
+        line.show(`${what} ${bar(of === 0 ? null : done / of)} ${count(done)} of ${count(of)}`);
+      const { batch, amended } = await alone(context, () =>
+        withErasure(context, (erasure) =>
+          runSession({
+            ...{ store, sets, erasure, brokerId, say, progress },
+            platform: createDropPlatform({
+              ...platform,
+              waitPercent: config.dropWaitPercent,
+              opensAt: config.dropOpensAt,
+            }),
+          }),
+        ),
+      );
+      line.clear();
+      return {
+        json: { ...record(batch), amended },
+        text: [
+          ...lines([batch]),
+          `${plural(entriesOf(batch), 'entry', 'entries')} answered, ${count(batch.matched)} deleted; ${count(amended)} of earlier batches amended`,
+        ],
+      };
+    });
 
-  add(drop, 'status', 'show the last sessions, when the next one is due, and open entries').action(
-    (_options, command: Command) =>
-      run.readOnly(command, async (stores, config) => {
-        const { last, open, rejected } = await stores.drop.summary();
-        const batches = await stores.drop.list(LISTED);
-        const due = last ? new Date(last.getTime() + config.dropDays * DAY_MS) : null;
-        const problem = batches[0] ? record(batches[0]).problem : null;
-        return {
-          json: {
-            last_complete_at: last ?? null,
-            due_at: due,
-            open_entries: open,
-            rejected_files: rejected,
-            problem,
-            batches: batches.map(record),
-          },
-          text: [
-            ...lines(batches),
-            `last complete   ${whenever(last)}`,
-            `due             ${due ? whenever(due) : 'now'}`,
-            `open entries    ${count(open)}`,
-            `rejected files  ${count(rejected)}`,
-            `problem         ${problem ?? none}`,
-          ],
-        };
-      }),
+  add(drop, 'status', 'show the last sessions, when the next one is due, and open entries').reads(
+    async ({ config, drop }) => {
+      const { last, open, rejected } = await drop.summary();
+      const batches = await drop.list(LISTED);
+      const due = last ? new Date(last.getTime() + config.dropDays * DAY_MS) : null;
+      const problem = batches[0] ? record(batches[0]).problem : null;
+      return {
+        json: {
+          last_complete_at: last ?? null,
+          due_at: due,
+          open_entries: open,
+          rejected_files: rejected,
+          problem,
+          batches: batches.map(record),
+        },
+        text: [
+          ...lines(batches),
+          `last complete   ${whenever(last)}`,
+          `due             ${due ? whenever(due) : 'now'}`,
+          `open entries    ${count(open)}`,
+          `rejected files  ${count(rejected)}`,
+          `problem         ${problem ?? none}`,
+        ],
+      };
+    },
   );
 }

@@ -3,12 +3,11 @@ import type { Command } from 'commander';
 import { bytes, count, plural } from '../../../../api/client/format.ts';
 import type { JobDocument } from '../../../../schemas/job-documents.ts';
 import type { Environments } from '../../commands.ts';
-import { yesOption } from '../../confirm.ts';
 import { statusNames, wholeNumber } from '../../parse-options.ts';
-import { none, when } from '../../show.ts';
+import { type Columns, none, when } from '../../show.ts';
 import { createJobInspection, type InspectedJob, type ListedJob } from '../inspect-jobs.ts';
-import { adminTools, type Work } from '../runner.ts';
-import { table } from '../views.ts';
+import { type AdminContext, adminCommands, type Outcome } from '../runner.ts';
+import { list } from '../views.ts';
 
 const jobRecord = (job: JobDocument) => ({
   job: job._id,
@@ -58,23 +57,18 @@ function phaseOf(job: JobDocument): string {
   return job.phase;
 }
 
-const listLines = (jobs: ListedJob[]) =>
-  table(
-    ['JOB', 'KIND', 'PARTNER', 'AHEAD', 'PHASE', 'STATUS', 'FILES', 'ROWS', 'LAST CHANGE', 'PATH'],
-    jobs.map(({ job, jobsAhead }) => [
-      String(job._id),
-      job.kind,
-      job.partner,
-      jobsAhead === null ? none : count(jobsAhead),
-      phaseOf(job),
-      statusNames[job.status],
-      `${count(job.filesDone)} of ${count(job.fileCount)}`,
-      count(job.rows),
-      when(job.updatedAt),
-      job.filePath,
-    ]),
-    'no unfinished jobs',
-  );
+const columns: Columns<ListedJob> = {
+  JOB: ({ job }) => String(job._id),
+  KIND: ({ job }) => job.kind,
+  PARTNER: ({ job }) => job.partner,
+  AHEAD: ({ jobsAhead }) => jobsAhead ?? none,
+  PHASE: ({ job }) => phaseOf(job),
+  STATUS: ({ job }) => statusNames[job.status],
+  FILES: ({ job }) => `${count(job.filesDone)} of ${count(job.fileCount)}`,
+  ROWS: ({ job }) => job.rows,
+  'LAST CHANGE': ({ job }) => when(job.updatedAt),
+  PATH: ({ job }) => job.filePath,
+};
 
 const listOf = (slots: number[]) => (slots.length > 0 ? slots.join(', ') : none);
 
@@ -111,54 +105,46 @@ function showLines(inspected: InspectedJob): string[] {
 }
 
 export function register(admin: Command, environments: Environments): void {
-  const { run, add } = adminTools(environments);
+  const add = adminCommands(environments);
   const job = admin.command('job').description('list, inspect, cancel, retry and drop jobs');
-  const resume =
-    (id: number, how: 'retry' | 'drop'): Work =>
-    async (stores, config) => {
-      const changed = await createJobInspection(stores, config).resume(id, how);
-      const text = how === 'retry' ? `job ${id} is being retried` : `job ${id} is being dropped`;
-      return { json: jobRecord(changed), text: [text], partner: changed.partner };
-    };
+  const inspection = (context: AdminContext) => createJobInspection(context, context.config);
+  const outcomeOf = (changed: JobDocument, what: string): Outcome => ({
+    json: jobRecord(changed),
+    text: [`job ${changed._id} is being ${what}`],
+    partner: changed.partner,
+  });
   add(job, 'list', 'list unfinished jobs, oldest first, and how many are ahead of each in its lane')
     .option('--partner <id>', 'only jobs of this partner')
     .option('--all', 'include ended jobs; newest first')
     .option('--limit <count>', 'maximum number of jobs', wholeNumber, 50)
-    .action((options: { partner?: string; all?: boolean; limit: number }, command: Command) =>
-      run.readOnly(command, async (stores, config) => {
-        const { partner, all = false, limit } = options;
-        const jobs = await createJobInspection(stores, config).list({ partner, all, limit });
-        return { json: jobs.map(listedRecord), text: listLines(jobs) };
-      }),
+    .reads(
+      async (
+        context,
+        { partner, all = false, limit }: { partner?: string; all?: boolean; limit: number },
+      ) => {
+        const jobs = await inspection(context).list({ partner, all, limit });
+        return { json: jobs.map(listedRecord), text: list(jobs, columns, 'no unfinished jobs') };
+      },
     );
   add(job, 'show', 'show a job: phase, files, ledger, acks and what it waits for')
     .argument('<job>', 'its number', wholeNumber)
-    .action((id: number, _options: object, command: Command) =>
-      run.readOnly(command, async (stores, config) => {
-        const inspected = await createJobInspection(stores, config).show(id);
-        return { json: inspectedRecord(inspected), text: showLines(inspected) };
-      }),
-    );
+    .reads(async (context, id: number) => {
+      const inspected = await inspection(context).show(id);
+      return { json: inspectedRecord(inspected), text: showLines(inspected) };
+    });
   add(job, 'cancel', 'cancel a job: it fails with `cancelled`, and none of its data is stored')
     .argument('<job>', 'its number', wholeNumber)
-    .option(...yesOption)
-    .action((id: number, _options: object, command: Command) =>
-      run.confirmed(command, `Cancel job ${id}? None of its data is stored.`, async (stores, config) => {
-        const cancelled = await createJobInspection(stores, config).cancel(id);
-        return {
-          json: jobRecord(cancelled),
-          text: [`job ${id} is being cancelled`],
-          partner: cancelled.partner,
-        };
-      }),
-    );
+    .confirms((id) => `Cancel job ${id}? None of its data is stored.`)
+    .changes(async (context, id: number) => outcomeOf(await inspection(context).cancel(id), 'cancelled'));
   add(job, 'retry', 'retry the merge of a stopped job; the jobs queued behind it continue')
     .argument('<job>', 'its number', wholeNumber)
-    .action((id: number, _options: object, command: Command) => run(command, resume(id, 'retry')));
+    .changes(async (context, id: number) =>
+      outcomeOf(await inspection(context).resume(id, 'retry'), 'retried'),
+    );
   add(job, 'drop', 'end a stopped job without merging the rest; its record shows which slots were merged')
     .argument('<job>', 'its number', wholeNumber)
-    .option(...yesOption)
-    .action((id: number, _options: object, command: Command) =>
-      run.confirmed(command, `Drop job ${id}? Slots that have not merged it never will.`, resume(id, 'drop')),
+    .confirms((id) => `Drop job ${id}? Slots that have not merged it never will.`)
+    .changes(async (context, id: number) =>
+      outcomeOf(await inspection(context).resume(id, 'drop'), 'dropped'),
     );
 }

@@ -1,33 +1,28 @@
 /** `headrace admin privacy …`: privacy requests. Identifiers are read from a file, so that shell histories have none. */
 import { type Command, Option } from 'commander';
-import { count, plural } from '../../../../api/client/format.ts';
+import { plural } from '../../../../api/client/format.ts';
 import {
   devicesOf,
   type ShownRequest,
   shownOfRequest,
   toRequest,
 } from '../../../../api/resources/privacy/privacy-records.ts';
-import { CommandFailed } from '../../../../pipeline/runtime/errors.ts';
 import { secretsOf } from '../../../../pipeline/runtime/seal.ts';
 import { ProvisioningError } from '../../../../pipeline/stores/partners.ts';
-import { parseConfig } from '../../../../schemas/config.ts';
 import { EVERYONE, type PrivacyType, privacyTypes } from '../../../../schemas/job-documents.ts';
 import type { Environments } from '../../commands.ts';
-import { yesOption } from '../../confirm.ts';
-import { wholeNumber } from '../../parse-options.ts';
+import { statusNames, wholeNumber } from '../../parse-options.ts';
 import { identifiersArgument, identifiersIn } from '../../read-identifiers.ts';
-import { when } from '../../show.ts';
-import { adminTools, type Work } from '../runner.ts';
-import { displayName, table } from '../views.ts';
+import { type Columns, none, when } from '../../show.ts';
+import { adminCommands } from '../runner.ts';
+import { displayName, list } from '../views.ts';
 
-const statuses = ['pending', 'running', 'done', 'error'];
 const LISTED = 100;
 
 interface RequestOptions {
   type: PrivacyType;
   partner?: string;
   reason?: string;
-  state?: string;
 }
 
 const recordOf = (job: ShownRequest) => ({
@@ -35,27 +30,19 @@ const recordOf = (job: ShownRequest) => ({
   partner_id: job.partner === EVERYONE ? null : job.partner,
 });
 
-const lines = (jobs: ShownRequest[]) =>
-  table(
-    ['REQUEST', 'TYPE', 'PARTNER', 'STATUS', 'IDENTIFIERS', 'FOUND', 'CREATED'],
-    jobs.map((job) => {
-      const { request_id, type, partner_id, status, identifiers, found, created_at } = recordOf(job);
-      const number = (value: number | null) => (value === null ? '–' : count(value));
-      return [
-        String(request_id),
-        type,
-        partner_id ?? 'all',
-        statuses[status]!,
-        number(identifiers),
-        number(found),
-        when(created_at),
-      ];
-    }),
-    'no privacy requests',
-  );
+const columns: Columns<ReturnType<typeof recordOf>> = {
+  REQUEST: ({ request_id }) => String(request_id),
+  TYPE: ({ type }) => type,
+  PARTNER: ({ partner_id }) => partner_id ?? 'all',
+  STATUS: ({ status }) => statusNames[status],
+  IDENTIFIERS: ({ identifiers }) => identifiers ?? none,
+  FOUND: ({ found }) => found ?? none,
+  CREATED: ({ created_at }) => when(created_at),
+};
+const lines = (jobs: ShownRequest[]) => list(jobs.map(recordOf), columns, 'no privacy requests');
 
 export function register(admin: Command, environments: Environments): void {
-  const { run, add } = adminTools(environments);
+  const add = adminCommands(environments);
   const privacy = admin
     .command('privacy')
     .description('privacy requests: delete, return or restore the data about devices');
@@ -65,78 +52,66 @@ export function register(admin: Command, environments: Environments): void {
     .addOption(new Option('--type <type>', 'what to do').choices([...privacyTypes]).makeOptionMandatory())
     .option('--partner <id>', 'only the data of this partner (default: all partners)')
     .option('--reason <text>', 'reason, such as a case number; no identifiers', displayName)
-    .option(...yesOption)
-    .action((file: string, options: RequestOptions, command: Command) => {
-      const { type, partner, reason } = options;
-      const whose = partner === undefined ? 'all partners' : `partner ${partner}`;
-      const question = `Permanently delete the data of ${whose} about these devices, and suppress them in later loads?`;
-      const work: Work = async (stores, config) => {
-        if (partner !== undefined) await stores.partners.find(partner);
-        const identifiers = identifiersIn(file, (code, message) => new CommandFailed(code, message));
-        // Loads the Kafka client, which no other command here needs.
-        const { acceptJob } = await import('../accept-job.ts');
-        const operator = parseConfig(environments.load(options.state), 'operator');
-        const job = await acceptJob(stores, operator, {
-          ...{
-            kind: 'privacy',
-            privacy: type,
-            partner: partner ?? EVERYONE,
-            filePath: '',
-            compressed: 'auto',
-          },
-          source: 'operator',
-          ...(reason === undefined ? {} : { reason }),
-          identifiers: await stores.identifierLists.store(identifiers, config.secret),
-        });
-        return {
-          json: { request_id: job._id },
-          text: [
-            `request ${job._id} is queued: ${type} ${plural(identifiers.length, 'identifier')}`,
-            `follow it with: headrace admin privacy show ${job._id}`,
-          ],
-        };
+    .confirms((_file, { type, partner }: RequestOptions) =>
+      type === 'delete'
+        ? `Permanently delete the data of ${partner === undefined ? 'all partners' : `partner ${partner}`} about these devices, and suppress them in later loads?`
+        : undefined,
+    )
+    .changes(async (context, file: string, { type, partner, reason }: RequestOptions) => {
+      if (partner !== undefined) await context.partners.find(partner);
+      const identifiers = identifiersIn(file);
+      const { acceptJob } = await import('../accept-job.ts');
+      const job = await acceptJob(context, {
+        kind: 'privacy',
+        privacy: type,
+        partner: partner ?? EVERYONE,
+        filePath: '',
+        compressed: 'auto',
+        source: 'operator',
+        ...(reason === undefined ? {} : { reason }),
+        identifiers: await context.identifierLists.store(identifiers, context.config.secret),
+      });
+      return {
+        json: { request_id: job._id },
+        text: [
+          `request ${job._id} is queued: ${type} ${plural(identifiers.length, 'identifier')}`,
+          `follow it with: headrace admin privacy show ${job._id}`,
+        ],
       };
-      return type === 'delete' ? run.confirmed(command, question, work) : run(command, work);
     });
 
   add(privacy, 'list', 'list privacy requests, newest first')
     .option('--partner <id>', 'only requests about the data of this partner')
-    .action((options: { partner?: string }, command: Command) =>
-      run.readOnly(command, async ({ jobs }) => {
-        const found = await jobs.listRequests(options.partner, shownOfRequest, { limit: LISTED });
-        return { json: found.map(recordOf), text: lines(found) };
-      }),
-    );
+    .reads(async ({ jobs }, options: { partner?: string }) => {
+      const found = await jobs.listRequests(options.partner, shownOfRequest, { limit: LISTED });
+      return { json: found.map(recordOf), text: lines(found) };
+    });
 
   add(privacy, 'show', 'show a privacy request, with the data found by an access request')
     .argument('<request>', 'the request', wholeNumber)
-    .action((id: number, _options, command: Command) =>
-      run.readOnly(command, async (stores, config) => {
-        const job = await stores.jobs.findRequest(undefined, id, shownOfRequest);
-        if (!job) throw new ProvisioningError('unknown_request', `there is no privacy request ${id}`);
-        const found = await devicesOf(stores, job, secretsOf(config));
-        const devices: object[] | null = found && [];
-        for await (const device of found ?? []) devices!.push(device);
-        const receipt = (await stores.receipts.find(id))?.jws ?? null;
-        return {
-          json: { ...recordOf(job), devices, receipt },
-          text: [
-            ...lines([job]),
-            ...(job.errors ?? []).map(({ message }) => message),
-            ...(devices ?? []).map((device) => JSON.stringify(device)),
-          ],
-        };
-      }),
-    );
+    .reads(async ({ config, ...stores }, id: number) => {
+      const job = await stores.jobs.findRequest(undefined, id, shownOfRequest);
+      if (!job) throw new ProvisioningError('unknown_request', `there is no privacy request ${id}`);
+      const found = await devicesOf(stores, job, secretsOf(config));
+      const devices: object[] | null = found && [];
+      for await (const device of found ?? []) devices!.push(device);
+      const receipt = (await stores.receipts.find(id))?.jws ?? null;
+      return {
+        json: { ...recordOf(job), devices, receipt },
+        text: [
+          ...lines([job]),
+          ...(job.errors ?? []).map(({ message }) => message),
+          ...(devices ?? []).map((device) => JSON.stringify(device)),
+        ],
+      };
+    });
 
   add(privacy, 'receipt', 'print the signed receipt of a request; it is kept longer than the request')
     .argument('<request>', 'the request', wholeNumber)
-    .action((id: number, _options, command: Command) =>
-      run.readOnly(command, async ({ receipts }) => {
-        const receipt = await receipts.find(id);
-        if (!receipt)
-          throw new ProvisioningError('unknown_request', `there is no receipt for privacy request ${id}`);
-        return { json: { request_id: id, receipt: receipt.jws }, text: [receipt.jws] };
-      }),
-    );
+    .reads(async ({ receipts }, id: number) => {
+      const receipt = await receipts.find(id);
+      if (!receipt)
+        throw new ProvisioningError('unknown_request', `there is no receipt for privacy request ${id}`);
+      return { json: { request_id: id, receipt: receipt.jws }, text: [receipt.jws] };
+    });
 }

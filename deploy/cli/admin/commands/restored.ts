@@ -3,11 +3,10 @@ import type { Command } from 'commander';
 import { count } from '../../../../api/client/format.ts';
 import type { LostJob } from '../../../../api/jobs/after-restore.ts';
 import { createLogger } from '../../../../pipeline/runtime/log.ts';
-import { parseConfig } from '../../../../schemas/config.ts';
 import type { Environments } from '../../commands.ts';
-import { none, whenever } from '../../show.ts';
-import { adminTools } from '../runner.ts';
-import { table } from '../views.ts';
+import { type Columns, none, whenever } from '../../show.ts';
+import { adminCommands } from '../runner.ts';
+import { list } from '../views.ts';
 
 const HOW = `
 Stop all API and pipeline processes first. MongoDB is the source of truth: messages in Kafka are skipped, unfinished jobs in the database
@@ -23,32 +22,31 @@ const lostRecord = ({ job, accepted }: LostJob) => ({
   accepted_at: accepted ? new Date(accepted.accepted_at).toISOString() : null,
 });
 
-const lostLines = (lost: LostJob[]) =>
-  table(
-    ['LOST JOB', 'KIND', 'PARTNER', 'PATH', 'ACCEPTED'],
-    lost.map((one) => {
-      const { job, kind, partner_id, file_path, accepted_at } = lostRecord(one);
-      return [String(job), kind ?? none, partner_id ?? none, file_path ?? none, whenever(accepted_at)];
-    }),
-    'no lost jobs',
-  );
+const columns: Columns<ReturnType<typeof lostRecord>> = {
+  'LOST JOB': ({ job }) => String(job),
+  KIND: ({ kind }) => kind ?? none,
+  PARTNER: ({ partner_id }) => partner_id ?? none,
+  PATH: ({ file_path }) => file_path ?? none,
+  ACCEPTED: ({ accepted_at }) => whenever(accepted_at),
+};
 
 export function register(admin: Command, environments: Environments): void {
-  const { run, add } = adminTools(environments);
+  const add = adminCommands(environments);
   add(admin, 'restored', 'after restoring MongoDB from a backup: realign Kafka with it and list lost jobs')
     .addHelpText('after', HOW)
-    .action(({ state }: { state?: string }, command: Command) =>
-      run(command, async (stores) => {
-        // Loads the Kafka client, which no other command needs.
-        const { settleAfterRestore } = await import('../../../../api/jobs/after-restore.ts');
-        const config = parseConfig(environments.load(state), 'operator');
-        const log = createLogger({ logLevel: 'silent' }, 'restored');
-        const lost = await settleAfterRestore({ ...stores, config, log });
-        const unfinished = await stores.jobs.countUnfinished();
-        return {
-          json: { unfinished_jobs: unfinished, lost_jobs: lost.map(lostRecord) },
-          text: [...lostLines(lost), `unfinished jobs that run again: ${count(unfinished)}`],
-        };
-      }),
-    );
+    .changes(async ({ operatorConfig, ...stores }) => {
+      // Loads the Kafka client, which no other command needs.
+      const { settleAfterRestore } = await import('../../../../api/jobs/after-restore.ts');
+      const config = operatorConfig();
+      const log = createLogger({ logLevel: 'silent' }, 'restored');
+      const lost = await settleAfterRestore({ ...stores, config, log });
+      const unfinished = await stores.jobs.countUnfinished();
+      return {
+        json: { unfinished_jobs: unfinished, lost_jobs: lost.map(lostRecord) },
+        text: [
+          ...list(lost.map(lostRecord), columns, 'no lost jobs'),
+          `unfinished jobs that run again: ${count(unfinished)}`,
+        ],
+      };
+    });
 }

@@ -4,7 +4,7 @@ import { count, plural } from '../../../../api/client/format.ts';
 import type { Rotation } from '../../../../api/provisioning/rotate-secret.ts';
 import { secretsOf } from '../../../../pipeline/runtime/seal.ts';
 import type { Environments } from '../../commands.ts';
-import { adminTools } from '../runner.ts';
+import { adminCommands } from '../runner.ts';
 
 const HOW = `
 To change HEADRACE_SECRET without a gap:
@@ -37,27 +37,25 @@ function lines({
 }
 
 export function register(admin: Command, environments: Environments): void {
-  const { run, add } = adminTools(environments);
+  const add = adminCommands(environments);
   const secret = admin.command('secret').description('manage the secret that encrypts stored credentials');
   add(secret, 'rotate', 're-encrypt stored credentials with the current secret')
     .addHelpText('after', HOW)
-    .action((_options: object, command: Command) =>
-      run(command, async (stores, config) => {
-        const { rotateSecret } = await import('../../../../api/provisioning/rotate-secret.ts');
-        const rotation = await rotateSecret(stores, secretsOf(config));
-        const { resealed, unreadable, resealedWebhooks, keysToCome } = rotation;
-        return {
-          json: {
-            resealed_jobs: resealed,
-            unreadable_jobs: unreadable,
-            resealed_webhooks: resealedWebhooks,
-            resealed_token_keys: rotation.resealedTokenKeys,
-            resealed_signing_keys: rotation.resealedSigningKeys,
-            resealed_requests: rotation.resealedRequests,
-            keys_to_come: keysToCome,
-          },
-          text: lines(rotation),
-        };
-      }),
-    );
+    .changes(async ({ config, ...stores }) => {
+      const { rotateSecret } = await import('../../../../api/provisioning/rotate-secret.ts');
+      const rotation = await rotateSecret(stores, secretsOf(config));
+      const { resealed, unreadable, resealedWebhooks, keysToCome } = rotation;
+      return {
+        json: {
+          resealed_jobs: resealed,
+          unreadable_jobs: unreadable,
+          resealed_webhooks: resealedWebhooks,
+          resealed_token_keys: rotation.resealedTokenKeys,
+          resealed_signing_keys: rotation.resealedSigningKeys,
+          resealed_requests: rotation.resealedRequests,
+          keys_to_come: keysToCome,
+        },
+        text: lines(rotation),
+      };
+    });
 }

@@ -1,25 +1,23 @@
 /** `headrace admin signing-key rotate`: the key that signs receipts of privacy requests. */
 import type { Command } from 'commander';
 import type { Environments } from '../../commands.ts';
-import { adminTools } from '../runner.ts';
+import { adminCommands } from '../runner.ts';
 
 export function register(admin: Command, environments: Environments): void {
-  const { run, add } = adminTools(environments);
+  const add = adminCommands(environments);
   const key = admin.command('signing-key').description('manage the key that signs receipts');
   add(
     key,
     'rotate',
     'create a replacement key; receipts signed with the old key can still be verified',
-  ).action((_options: object, command: Command) =>
-    run(command, async ({ signingKeys }, { secret }) => {
-      const { made, replaced } = await signingKeys.rotate(secret);
-      return {
-        json: { key: made, replaces: replaced },
-        text: [
-          `receipts are signed with ${made} from now on`,
-          ...replaced.map((id) => `${id} stays in /.well-known/jwks.json; its private key is erased`),
-        ],
-      };
-    }),
-  );
+  ).changes(async ({ signingKeys }, { secret }) => {
+    const { made, replaced } = await signingKeys.rotate(secret);
+    return {
+      json: { key: made, replaces: replaced },
+      text: [
+        `receipts are signed with ${made} from now on`,
+        ...replaced.map((id) => `${id} stays in /.well-known/jwks.json; its private key is erased`),
+      ],
+    };
+  });
 }

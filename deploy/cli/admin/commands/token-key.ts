@@ -4,10 +4,9 @@ import type { SigningKey } from '../../../../api/stores/token-keys.ts';
 import type { ConfigOf } from '../../../../schemas/config.ts';
 import type { TokenKeyDocument } from '../../../../schemas/partner-documents.ts';
 import type { Environments } from '../../commands.ts';
-import { yesOption } from '../../confirm.ts';
-import { none, when, whenever } from '../../show.ts';
-import { adminTools } from '../runner.ts';
-import { displayName, table } from '../views.ts';
+import { type Columns, none, when, whenever } from '../../show.ts';
+import { adminCommands } from '../runner.ts';
+import { displayName, list } from '../views.ts';
 
 const record = (key: TokenKeyDocument) => ({
   key: key._id,
@@ -17,19 +16,14 @@ const record = (key: TokenKeyDocument) => ({
   rotated_to: key.rotatedTo ?? null,
   retired_at: key.retiredAt,
 });
-const lines = (keys: TokenKeyDocument[]) =>
-  table(
-    ['KEY', 'PARTNER', 'CREATED', 'ROTATED TO', 'RETIRED', 'LABEL'],
-    keys.map((key) => [
-      key._id,
-      key.partner,
-      when(key.createdAt),
-      key.rotatedTo ?? none,
-      whenever(key.retiredAt),
-      key.label ?? '',
-    ]),
-    'no token keys',
-  );
+const columns: Columns<TokenKeyDocument> = {
+  KEY: ({ _id }) => _id,
+  PARTNER: ({ partner }) => partner,
+  CREATED: ({ createdAt }) => when(createdAt),
+  'ROTATED TO': ({ rotatedTo }) => rotatedTo ?? none,
+  RETIRED: ({ retiredAt }) => whenever(retiredAt),
+  LABEL: ({ label }) => label ?? '',
+};
 
 /** Everything needed to sign a token. */
 const shownOnce = (
@@ -46,49 +40,41 @@ const shownOnce = (
 });
 
 export function register(admin: Command, environments: Environments): void {
-  const { run, add } = adminTools(environments);
+  const add = adminCommands(environments);
   const key = admin
     .command('token-key')
     .description('create, rotate, retire and list the keys that sign user tokens');
   add(key, 'create', 'create a key that signs user tokens of a partner’s customers')
     .requiredOption('--partner <id>', 'the partner')
     .option('--label <label>', 'where the key is used', displayName)
-    .action(({ partner, label }: { partner: string; label?: string }, command: Command) =>
-      run(command, async ({ tokenKeys }, config) =>
-        shownOnce(await tokenKeys.create(config.secret, partner, label), config),
-      ),
+    .changes(async ({ tokenKeys, config }, { partner, label }: { partner: string; label?: string }) =>
+      shownOnce(await tokenKeys.create(config.secret, partner, label), config),
     );
   add(key, 'rotate', 'create a replacement key; the old one keeps working until it is retired')
     .requiredOption('--key <kid>', 'the old key, such as tk_ab12cd34')
-    .action(({ key: old }: { key: string }, command: Command) =>
-      run(command, async ({ tokenKeys }, config) => {
-        const { made, replaced } = await tokenKeys.rotate(config.secret, old);
-        const { json, text } = shownOnce(made, config);
-        return {
-          json: { ...json, replaces: replaced._id },
-          text: [
-            ...text,
-            `${replaced._id} keeps working; to retire it: headrace admin token-key retire --key ${replaced._id}`,
-          ],
-          partner: replaced.partner,
-        };
-      }),
-    );
+    .changes(async ({ tokenKeys, config }, { key: old }: { key: string }) => {
+      const { made, replaced } = await tokenKeys.rotate(config.secret, old);
+      const { json, text } = shownOnce(made, config);
+      return {
+        json: { ...json, replaces: replaced._id },
+        text: [
+          ...text,
+          `${replaced._id} keeps working; to retire it: headrace admin token-key retire --key ${replaced._id}`,
+        ],
+        partner: replaced.partner,
+      };
+    });
   add(key, 'retire', 'retire a key: its tokens and their sessions are rejected within five seconds')
     .requiredOption('--key <kid>', 'the key, such as tk_ab12cd34')
-    .option(...yesOption)
-    .action((options: { key: string }, command: Command) =>
-      run.confirmed(command, `Retire ${options.key}?`, async ({ tokenKeys }) => {
-        const retired = await tokenKeys.retire(options.key);
-        return { json: record(retired), text: [`${retired._id} is retired`], partner: retired.partner };
-      }),
-    );
+    .confirms((options: { key: string }) => `Retire ${options.key}?`)
+    .changes(async ({ tokenKeys }, options: { key: string }) => {
+      const retired = await tokenKeys.retire(options.key);
+      return { json: record(retired), text: [`${retired._id} is retired`], partner: retired.partner };
+    });
   add(key, 'list', 'list token keys, without their secrets')
     .option('--partner <id>', 'only keys of this partner')
-    .action((options: { partner?: string }, command: Command) =>
-      run.readOnly(command, async ({ tokenKeys }) => {
-        const keys = await tokenKeys.list(options.partner);
-        return { json: keys.map(record), text: lines(keys) };
-      }),
-    );
+    .reads(async ({ tokenKeys }, options: { partner?: string }) => {
+      const keys = await tokenKeys.list(options.partner);
+      return { json: keys.map(record), text: list(keys, columns, 'no token keys') };
+    });
 }

@@ -10,7 +10,7 @@ import { ProvisioningError } from '../../../../pipeline/stores/partners.ts';
 import type { ConfigOf } from '../../../../schemas/config.ts';
 import type { Environments } from '../../commands.ts';
 import { lifetime, notEmpty, wholeNumber } from '../../parse-options.ts';
-import { adminTools } from '../runner.ts';
+import { adminCommands } from '../runner.ts';
 
 interface Options {
   partner: string;
@@ -54,7 +54,7 @@ async function linkTo(
 }
 
 export function register(admin: Command, environments: Environments): void {
-  const { run, add } = adminTools(environments);
+  const add = adminCommands(environments);
   add(admin, 'user-token', 'sign a user token for a customer, with the newest key of the partner')
     .requiredOption('--partner <id>', 'the partner')
     .requiredOption('--customer <name>', 'the customer', notEmpty)
@@ -64,12 +64,10 @@ export function register(admin: Command, environments: Environments): void {
       lifetime,
     )
     .option('--segment <id>', 'print a sign-in link to this segment in the console', wholeNumber)
-    .action((options: Options, command: Command) =>
-      run(command, async (stores, config) => {
-        const token = await signToken(stores, config, options);
-        if (options.segment === undefined) return { json: { user_token: token }, text: [token] };
-        const link = await linkTo(options.segment, token, stores, config, options);
-        return { json: { user_token: token, console_url: link }, text: [link] };
-      }),
-    );
+    .changes(async ({ config, ...stores }, options: Options) => {
+      const token = await signToken(stores, config, options);
+      if (options.segment === undefined) return { json: { user_token: token }, text: [token] };
+      const link = await linkTo(options.segment, token, stores, config, options);
+      return { json: { user_token: token, console_url: link }, text: [link] };
+    });
 }

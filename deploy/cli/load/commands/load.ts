@@ -1,19 +1,16 @@
 /** `headrace load` */
 
 import type { Command } from 'commander';
-import { runCommand } from '../../partner/run-command.ts';
 import { withStorage } from '../../partner/settings.ts';
 import { addCommand } from '../../partner/subcommands.ts';
 import { type LoadOptions, withLoadOptions } from '../options.ts';
 
 export function register(program: Command): void {
-  withStorage(
-    withLoadOptions(addCommand(program, 'load', 'load-test a service with generated files')),
-  ).action((options: LoadOptions, command: Command) =>
-    runCommand(command, async (context) => {
+  withStorage(withLoadOptions(addCommand(program, 'load', 'load-test a service with generated files'))).runs(
+    async (context, options: LoadOptions) => {
       // Lazy: the storage client is large, and most commands do not need it.
       const { runLoad } = await import('../run-load.ts');
       await runLoad(context, options);
-    }),
+    },
   );
 }

@@ -1,13 +1,13 @@
 /** `headrace topics`: the purpose, size and consumer lag of each topic. */
 
 import type { Command } from 'commander';
-import { bytes, count, duration, plural } from '../../../../api/client/format.ts';
+import { bytes, duration, plural } from '../../../../api/client/format.ts';
 import { describeTopics, type TopicState } from '../../../../pipeline/kafka/describe-topics.ts';
-import { type Paint, paint, printJson, printLines, table } from '../../../../pipeline/runtime/terminal.ts';
+import { type Paint, paint, printJson, printLines } from '../../../../pipeline/runtime/terminal.ts';
 import type { OperatorConfig } from '../../../../schemas/config.ts';
 import { type MessageName, topics, versionsOf } from '../../../../schemas/topics.ts';
 import type { Environments } from '../../commands.ts';
-import { none } from '../../show.ts';
+import { type Columns, listLines, none } from '../../show.ts';
 import { configOf, type StateOption, stateOption } from '../options.ts';
 import { quietLogger } from '../read-messages.ts';
 
@@ -39,28 +39,25 @@ function lagLine({ lag }: TopicState, { green, yellow, dim }: Paint): string {
   return yellow(`${lag.stage}: ${plural(lag.messages, 'message')}, ${duration(lag.seconds)}`);
 }
 
-function lines(states: TopicState[], colours: Paint): string[] {
-  const header = ['TOPIC', 'PARTITIONS', 'MESSAGES', 'SIZE', 'KEPT', 'LAG', 'KEY', 'SCHEMA (VERSION)', 'FOR'];
-  const rows = states.map((state) => [
-    colours.bold(state.name),
-    String(state.partitions),
-    count(state.messages),
-    bytes(state.bytes),
-    keptFor(state.retentionMs),
-    lagLine(state, colours),
-    topics[state.topic].key,
+const columns = (colours: Paint): Columns<TopicState> => ({
+  TOPIC: ({ name }) => colours.bold(name),
+  PARTITIONS: ({ partitions }) => partitions,
+  MESSAGES: ({ messages }) => messages,
+  SIZE: (state) => bytes(state.bytes),
+  KEPT: ({ retentionMs }) => keptFor(retentionMs),
+  LAG: (state) => lagLine(state, colours),
+  KEY: ({ topic }) => topics[topic].key,
+  'SCHEMA (VERSION)': (state) =>
     schemasOf(state)
       .map(({ type, version }) => `${type} (${version})`)
       .join(', '),
-    topics[state.topic].purpose,
-  ]);
-  return table([header, ...rows], [1, 2, 3, 4]);
-}
+  FOR: ({ topic }) => topics[topic].purpose,
+});
 
 async function listTopics(config: OperatorConfig, { json }: { json?: boolean }): Promise<void> {
   const states = await describeTopics(config, quietLogger('topics'));
   if (json) await printJson(process.stdout, states.map(record));
-  else await printLines(process.stdout, lines(states, paint(process.stdout)));
+  else await printLines(process.stdout, listLines(states, columns(paint(process.stdout))));
 }
 
 export function register(program: Command, environments: Environments): void {

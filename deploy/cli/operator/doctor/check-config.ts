@@ -2,7 +2,10 @@
 import packageJson from '../../../../package.json' with { type: 'json' };
 import { type Config, ConfigError, parseConfig, type Role } from '../../../../schemas/config.ts';
 import { isTestOverride } from '../../../../schemas/tuning.ts';
-import { type Finding, ok, problem, unless, warning } from './findings.ts';
+import { about, type Finding, unless } from './findings.ts';
+
+const node = about('node');
+const settings = about('settings');
 
 type Environment = Record<string, string | undefined>;
 
@@ -12,15 +15,15 @@ function checkNode(): Finding {
   const version = process.versions.node;
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major < oldestNode[0]! || (major === oldestNode[0] && minor < oldestNode[1]!))
-    return problem('node', `Node ${version}`, `install Node 24, or at least ${oldestNode.join('.')}`);
-  if (major < 22) return warning('node', `Node ${version} no longer gets security fixes`, 'install Node 24');
-  return ok('node', `Node ${version}`);
+    return node.problem(`Node ${version}`, `install Node 24, or at least ${oldestNode.join('.')}`);
+  if (major < 22) return node.warning(`Node ${version} no longer gets security fixes`, 'install Node 24');
+  return node.ok(`Node ${version}`);
 }
 
 function risksOf(config: Config, env: Environment): Finding[] {
   const found: Finding[] = [];
   const risk = (setting: string, what: string, advice: string) =>
-    found.push(warning('settings', `${setting}: ${what}`, advice));
+    found.push(settings.warning(`${setting}: ${what}`, advice));
   if (config.replicationFactor < 3)
     risk(
       'HEADRACE_REPLICATION_FACTOR',
@@ -62,11 +65,11 @@ export function checkConfig(
     const config = parseConfig(env, role) as Config;
     const set = Object.keys(env).filter((name) => name.startsWith('HEADRACE_')).length;
     const risks = risksOf(config, env);
-    return { config, findings: [checkNode(), ok('settings', `valid; ${set} are set`), ...risks] };
+    return { config, findings: [checkNode(), settings.ok(`valid; ${set} are set`), ...risks] };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const advice = 'headrace config reference prints every setting with its default';
-    const problems = error.message.split('\n').map((line) => problem('settings', line, advice));
-    return { config: undefined, findings: [checkNode(), ...unless(problems, ok('settings', 'valid'))] };
+    const problems = error.message.split('\n').map((line) => settings.problem(line, advice));
+    return { config: undefined, findings: [checkNode(), ...unless(problems, settings.ok('valid'))] };
   }
 }

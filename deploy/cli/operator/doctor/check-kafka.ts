@@ -9,7 +9,11 @@ import type { Config } from '../../../../schemas/config.ts';
 import { type StageName, stageNames } from '../../../../schemas/stages.ts';
 import { type TopicKey, topics } from '../../../../schemas/topics.ts';
 import { checkTopics } from './check-topics.ts';
-import { examine, type Finding, ok, problem, unless, warning } from './findings.ts';
+import { about, examine, type Finding, unless } from './findings.ts';
+
+const connection = about('kafka connection');
+const rights = about('kafka rights');
+const groupFinding = about('kafka groups');
 
 const ADDRESS = 'check HEADRACE_KAFKA_BROKERS, and that the brokers can be reached from this machine';
 const RIGHTS = 'give the user of the service this right in Kafka';
@@ -18,7 +22,7 @@ const checkBroker = (config: Config, log: Logger, broker: string): Promise<Findi
   withCluster({ ...config, kafkaBrokers: [broker] }, log, async (cluster) => {
     await cluster.refreshMetadata();
     const count = brokers(cluster.getNodeIds().length);
-    return [ok('kafka connection', `${broker} responds; the cluster has ${count}`)];
+    return [connection.ok(`${broker} responds; the cluster has ${count}`)];
   });
 
 async function checkBrokers(config: Config, log: Logger): Promise<Finding[]> {
@@ -61,7 +65,7 @@ const checkRights = (config: Config, log: Logger, existing: TopicKey[]): Promise
   withCluster(config, log, async (cluster) => {
     const found: Finding[] = [];
     const need = async (right: string, allowed: Promise<boolean>) => {
-      if (!(await allowed)) found.push(problem('kafka rights', `may not ${right}`, RIGHTS));
+      if (!(await allowed)) found.push(rights.problem(`may not ${right}`, RIGHTS));
     };
     for (const key of existing) {
       const name = topicName(config, key);
@@ -76,10 +80,7 @@ const checkRights = (config: Config, log: Logger, existing: TopicKey[]): Promise
       const group = groupName(config, reader);
       await need(`use the group ${group}`, isAllowed(committedOffsets(cluster, group, name)));
     }
-    return unless(
-      found,
-      ok('kafka rights', `may write to ${existing.length} topics and read the stages’ inputs`),
-    );
+    return unless(found, rights.ok(`may write to ${existing.length} topics and read the stages’ inputs`));
   });
 
 /** Warns of a stage without a consumer while others run. */
@@ -92,9 +93,9 @@ async function checkGroups(config: Config, log: Logger): Promise<Finding[]> {
       groups.find(({ groupId }) => groupId === groupName(config, stage))?.members.length ?? 0;
     const idle = stageNames.filter((stage) => members(stage) === 0);
     const all = stageNames.map((stage) => `${stage} ${members(stage)}`).join(', ');
-    if (idle.length === 0) return [ok('kafka groups', `consumers by stage: ${all}`)];
+    if (idle.length === 0) return [groupFinding.ok(`consumers by stage: ${all}`)];
     const advice = `start headrace pipeline${idle.length < stageNames.length ? ` --stages ${idle.join(',')}` : ''}`;
-    return [warning('kafka groups', `no process runs ${idle.join(', ')}`, advice)];
+    return [groupFinding.warning(`no process runs ${idle.join(', ')}`, advice)];
   } finally {
     await admin.disconnect();
   }

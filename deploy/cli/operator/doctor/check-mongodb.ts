@@ -7,7 +7,14 @@ import { missingIndexes } from '../../../../pipeline/stores/indexes.ts';
 import { connectMongo, type Mongo, requireReplicaSet } from '../../../../pipeline/stores/mongo.ts';
 import type { Config } from '../../../../schemas/config.ts';
 import { collections } from '../../../../schemas/documents.ts';
-import { clockFinding, examine, type Finding, ok, problem, unless, warning } from './findings.ts';
+import { about, clockFinding, examine, type Finding, unless } from './findings.ts';
+
+const connection = about('mongodb connection');
+const versionFinding = about('mongodb version');
+const rights = about('mongodb rights');
+const indexes = about('mongodb indexes');
+const data = about('mongodb data');
+const disk = about('mongodb disk');
 
 const ADDRESS = 'check HEADRACE_MONGO_URL: hosts, user, password, replicaSet, tls';
 const RIGHTS =
@@ -33,10 +40,10 @@ async function checkServer({ db, client }: Mongo, hosts: string): Promise<Findin
   const kind = msg === 'isdbgrid' ? 'a sharded cluster' : `a replica set of ${members.length}`;
   const isOld = Number(version.split('.')[0]) < oldestVersion;
   return [
-    ok('mongodb connection', `${hosts} responds: ${kind}`),
+    connection.ok(`${hosts} responds: ${kind}`),
     isOld
-      ? warning('mongodb version', `MongoDB ${version}`, `upgrade: tested with ${oldestVersion}.0 and newer`)
-      : ok('mongodb version', `MongoDB ${version}`),
+      ? versionFinding.warning(`MongoDB ${version}`, `upgrade: tested with ${oldestVersion}.0 and newer`)
+      : versionFinding.ok(`MongoDB ${version}`),
     clockFinding('mongodb clock', { before, after, theirs: (localTime as Date).getTime() }),
   ];
 }
@@ -51,8 +58,7 @@ async function checkRights(db: Db): Promise<Finding[]> {
   const users = authInfo.authenticatedUsers as { user: string }[];
   if (users.length === 0)
     return [
-      warning(
-        'mongodb rights',
+      rights.warning(
         'MongoDB has no authentication: anyone who reaches it has full access',
         'enable authorization in MongoDB, and name a user in HEADRACE_MONGO_URL',
       ),
@@ -71,8 +77,8 @@ async function checkRights(db: Db): Promise<Finding[]> {
     return names.length > 0 ? [`${action} in ${names.join(', ')}`] : [];
   });
   return unless(
-    lacking.map((what) => problem('mongodb rights', `${users[0]!.user} may not ${what}`, RIGHTS)),
-    ok('mongodb rights', `${users[0]!.user} has all permissions the service needs`),
+    lacking.map((what) => rights.problem(`${users[0]!.user} may not ${what}`, RIGHTS)),
+    rights.ok(`${users[0]!.user} has all permissions the service needs`),
   );
 }
 
@@ -80,9 +86,9 @@ async function checkIndexes(db: Db): Promise<Finding[]> {
   const missing = await missingIndexes(db);
   return unless(
     missing.map((name) =>
-      warning('mongodb indexes', `missing: ${name}`, 'the API or the pipeline creates it at the start'),
+      indexes.warning(`missing: ${name}`, 'the API or the pipeline creates it at the start'),
     ),
-    ok('mongodb indexes', 'all indexes exist'),
+    indexes.ok('all indexes exist'),
   );
 }
 
@@ -91,8 +97,7 @@ async function checkPartitions(db: Db, topic: string, partitions: number | undef
   const kept = await createCounterStore(db).partitionCount();
   if (kept === undefined || partitions === undefined || kept === partitions) return [];
   return [
-    problem(
-      'mongodb data',
+    data.problem(
       `it was written with ${kept} partitions of ${topic}, which has ${partitions}`,
       'the service does not start with a different number: recreate the topic with the number the data was written with',
     ),
@@ -104,8 +109,7 @@ async function checkSlots(db: Db, wanted: number): Promise<Finding[]> {
   const [slots, partitions] = await Promise.all([slotCount(), partitionCount()]);
   if (partitions === undefined || slots === wanted) return [];
   return [
-    problem(
-      'mongodb data',
+    data.problem(
       `it was written with ${slots} slots, but HEADRACE_SLOTS is ${wanted}`,
       `set HEADRACE_SLOTS to ${slots}`,
     ),
@@ -117,8 +121,8 @@ async function checkRoom(db: Db): Promise<Finding[]> {
   if (!fsTotalSize) return [];
   const share = fsUsedSize / fsTotalSize;
   const text = `the disk of MongoDB is ${Math.round(share * 100)}% full`;
-  if (share < FULL_SHARE) return [ok('mongodb disk', text)];
-  return [warning('mongodb disk', text, 'add disk space: with a full disk every job waits')];
+  if (share < FULL_SHARE) return [disk.ok(text)];
+  return [disk.warning(text, 'add disk space: with a full disk every job waits')];
 }
 
 export async function checkMongodb(

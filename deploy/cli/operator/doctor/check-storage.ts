@@ -4,7 +4,10 @@ import { type BucketAccess, openBucket, settingOf } from '../../../../pipeline/s
 import { readObject } from '../../../../pipeline/sources/read-object.ts';
 import type { StoreFailure } from '../../../../pipeline/sources/store-errors.ts';
 import type { Config } from '../../../../schemas/config.ts';
-import { clockFinding, examine, type Finding, ok, problem, warning } from './findings.ts';
+import { about, clockFinding, examine, type Finding } from './findings.ts';
+
+const storage = about('storage');
+const storageClock = about('storage clock');
 
 const KEYS = 'check the keys of the service and their permissions';
 const ADDRESS = 'check HEADRACE_S3_ENDPOINT, and that it can be reached from this machine';
@@ -15,16 +18,16 @@ const MAX_SHOWN = 200;
 async function checkBucket({ bucket, listFirst, client }: BucketAccess): Promise<Finding[]> {
   try {
     const [first] = await listFirst();
-    if (!first) return [ok('storage', `${bucket} can be listed; it is empty`)];
+    if (!first) return [storage.ok(`${bucket} can be listed; it is empty`)];
     const { key, etag, size } = first;
     // No retry: report at once what the storage refuses.
     const again = (error: unknown) => Promise.reject(error);
     const once = { wait: () => ({ received() {}, progress() {}, again }) };
     for await (const _ of readObject(client, once, bucket, key, { etag, size })) break;
-    return [ok('storage', `${bucket} can be listed and read`)];
+    return [storage.ok(`${bucket} can be listed and read`)];
   } catch (error) {
     const { code, message } = error as StoreFailure;
-    return [problem('storage', `${bucket}: ${message}`, `check ${settingOf(code)}`)];
+    return [storage.problem(`${bucket}: ${message}`, `check ${settingOf(code)}`)];
   }
 }
 
@@ -42,8 +45,7 @@ async function checkClock({ s3Endpoint, s3Region }: Config): Promise<Finding[]> 
   const theirs = Date.parse(date);
   if (Number.isNaN(theirs))
     return [
-      warning(
-        'storage clock',
+      storageClock.warning(
         `its Date header is not a date and is ignored: ${date.slice(0, MAX_SHOWN)}`,
         'check whether a proxy in between adds a second one',
       ),

@@ -13,7 +13,10 @@ import { createKafka, topicName, topicSettings } from '../../../../pipeline/kafk
 import type { Logger } from '../../../../pipeline/runtime/log.ts';
 import type { Config } from '../../../../schemas/config.ts';
 import { type TopicKey, topics } from '../../../../schemas/topics.ts';
-import { type Finding, ok, problem, unless, warning } from './findings.ts';
+import { about, type Finding, unless } from './findings.ts';
+
+const topicFinding = about('kafka topics');
+const clock = about('kafka clock');
 
 const keys = Object.keys(topics) as TopicKey[];
 const MAX_AHEAD_MS = 5_000;
@@ -26,16 +29,14 @@ function checkPartitions(config: Config, key: TopicKey, { partitions, replicas }
   const wanted = topics[key].partitions === 'many' ? config.partitions : 1;
   if (topics[key].partitions === 1 && partitions.length !== 1)
     found.push(
-      problem(
-        'kafka topics',
+      topicFinding.problem(
         `${name} has ${partitions.length} partitions`,
         'it must have exactly one, which preserves the order',
       ),
     );
   else if (partitions.length !== wanted)
     found.push(
-      warning(
-        'kafka topics',
+      topicFinding.warning(
         `${name} has ${plural(partitions.length, 'partition')}, but HEADRACE_PARTITIONS is ${wanted}`,
         'set HEADRACE_PARTITIONS to the number of the topic, which is the one in use',
       ),
@@ -44,24 +45,21 @@ function checkPartitions(config: Config, key: TopicKey, { partitions, replicas }
   const lagging = partitions.filter(({ isr, replicas }) => isr.length < replicas.length);
   if (leaderless.length > 0)
     found.push(
-      problem(
-        'kafka topics',
+      topicFinding.problem(
         `${name}: ${plural(leaderless.length, 'partition')} without a leader`,
         'start the brokers that hold them',
       ),
     );
   else if (lagging.length > 0)
     found.push(
-      warning(
-        'kafka topics',
+      topicFinding.warning(
         `${name}: ${plural(lagging.length, 'under-replicated partition')}`,
         'check whether a broker is down',
       ),
     );
   if (replicas < config.replicationFactor)
     found.push(
-      warning(
-        'kafka topics',
+      topicFinding.warning(
         `${name} has ${replicas} replicas, but HEADRACE_REPLICATION_FACTOR is ${config.replicationFactor}`,
         'reassign its partitions to more brokers (kafka-reassign-partitions)',
       ),
@@ -84,10 +82,9 @@ function checkSettings(config: Config, key: TopicKey, { settings }: ActualTopic)
         ? `messages are kept for only ${Number(value) / HOUR_MS} h`
         : `${name} is ${value}`;
     const alteration = name === 'cleanup.policy' ? `[${wanted[name]}]` : wanted[name];
-    const finding = needed.includes(name) ? problem : warning;
+    const state = needed.includes(name) ? 'problem' : 'warning';
     return [
-      finding(
-        'kafka topics',
+      topicFinding[state](
         `${topic}: ${found}`,
         `kafka-configs --alter --topic ${topic} --add-config ${name}=${alteration}`,
       ),
@@ -106,13 +103,12 @@ async function checkClocks(config: Config, log: Logger, existing: TopicKey[]): P
   const ahead = [...newest].filter(([, time]) => time > Date.now() + MAX_AHEAD_MS);
   return unless(
     ahead.map(([name, time]) =>
-      warning(
-        'kafka clock',
+      clock.warning(
         `${name} has a message with a timestamp ${Math.round((time - Date.now()) / 1_000)} s in the future`,
         'synchronize the clocks of the brokers and this machine with NTP: retention follows the brokers’ clocks',
       ),
     ),
-    ok('kafka clock', 'no message has a future timestamp'),
+    clock.ok('no message has a future timestamp'),
   );
 }
 
@@ -131,8 +127,7 @@ export async function checkTopics(
       missing.length === 0
         ? []
         : [
-            warning(
-              'kafka topics',
+            topicFinding.warning(
               `missing: ${missing.join(', ')}`,
               'the API and the pipeline create them at the start if they are allowed to; otherwise create them yourself',
             ),
@@ -143,7 +138,7 @@ export async function checkTopics(
       partitions.set(key, actual.partitions.length);
       findings.push(...checkPartitions(config, key, actual), ...checkSettings(config, key, actual));
     }
-    const good = ok('kafka topics', `${existing.length} topics, configured correctly`);
+    const good = topicFinding.ok(`${existing.length} topics, configured correctly`);
     const clocks = await checkClocks(config, log, existing);
     return { findings: [...unless(findings, good), ...clocks], partitions };
   } finally {

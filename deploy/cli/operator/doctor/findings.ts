@@ -9,18 +9,11 @@ export interface Finding {
   advice?: string;
 }
 
-export const ok = (check: string, found: string): Finding => ({ check, state: 'ok', found });
-export const warning = (check: string, found: string, advice: string): Finding => ({
-  check,
-  state: 'warning',
-  found,
-  advice,
-});
-export const problem = (check: string, found: string, advice: string): Finding => ({
-  check,
-  state: 'problem',
-  found,
-  advice,
+/** The findings of one check. */
+export const about = (check: string) => ({
+  ok: (found: string): Finding => ({ check, state: 'ok', found }),
+  warning: (found: string, advice: string): Finding => ({ check, state: 'warning', found, advice }),
+  problem: (found: string, advice: string): Finding => ({ check, state: 'problem', found, advice }),
 });
 
 /** `good` if nothing was found. */
@@ -37,7 +30,7 @@ export async function examine(
   try {
     return await withDeadline(MAX_CHECK_MS, work());
   } catch (error) {
-    return [problem(check, error instanceof Error ? error.message : String(error), advice)];
+    return [about(check).problem(error instanceof Error ? error.message : String(error), advice)];
   }
 }
 
@@ -56,10 +49,9 @@ export function clockFinding(
   const ahead = theirs - after;
   const behind = before - theirs - precisionMs;
   const skewMs = Math.max(ahead, behind, 0);
-  if (skewMs < MAX_SKEW_MS) return ok(check, `clock skew is below ${MAX_SKEW_MS / 1_000} s`);
+  if (skewMs < MAX_SKEW_MS) return about(check).ok(`clock skew is below ${MAX_SKEW_MS / 1_000} s`);
   const seconds = Math.round(skewMs / 1_000);
-  return warning(
-    check,
+  return about(check).warning(
     `its clock is ${seconds} s ${ahead > 0 ? 'ahead of' : 'behind'} this machine’s`,
     'synchronize all clocks with NTP: timestamps and retention depend on them',
   );

@@ -6,12 +6,13 @@ import { importPath } from '../../../../api/client/client.ts';
 import { configPath, readConfigFile, writeConfigFile } from '../config-file.ts';
 import { connectApi } from '../connect-api.ts';
 import { interruption, usageError } from '../exit-codes.ts';
-import { type CommandContext, runCommand } from '../run-command.ts';
+import type { CommandContext } from '../run-command.ts';
 import {
-  allSettings,
+  descriptionOf,
   givenSettings,
   type SettingName,
   type Settings,
+  secretSettings,
   settingNames,
   withStorage,
 } from '../settings.ts';
@@ -27,18 +28,16 @@ const optional: SettingName[] = ['storage_url', 'storage_endpoint', 'storage_reg
 
 async function ask(name: SettingName, previous: string | undefined, signal: AbortSignal): Promise<string> {
   const { password, text, isCancel } = await import('@clack/prompts');
-  const setting = allSettings[name];
   const isOptional = optional.includes(name);
   const common = {
-    message: `${name}: ${setting.description}${isOptional ? ' (optional)' : ''}`,
+    message: `${name}: ${descriptionOf(name)}${isOptional ? ' (optional)' : ''}`,
     output: process.stderr,
     signal,
   };
   const validate = (value: string | undefined) => (value || isOptional ? undefined : 'Required.');
-  const answer =
-    'isSecret' in setting
-      ? await password({ ...common, mask: '', validate })
-      : await text({ ...common, initialValue: previous, validate });
+  const answer = secretSettings.has(name)
+    ? await password({ ...common, mask: '', validate })
+    : await text({ ...common, initialValue: previous, validate });
   if (isCancel(answer)) throw interruption('interrupted; nothing was saved');
   return answer?.trim() ?? '';
 }
@@ -111,7 +110,5 @@ async function login(context: CommandContext, options: Record<string, unknown>):
 export function register(program: Command): void {
   withStorage(addCommand(program, 'login', 'check an API key and storage keys and save them in a profile'))
     .option('--stdin', 'read the API key, or the JSON of admin partner create, from standard input')
-    .action((options: Record<string, unknown>, command: Command) =>
-      runCommand(command, (context) => login(context, options)),
-    );
+    .runs((context, options: Record<string, unknown>) => login(context, options));
 }

@@ -6,8 +6,7 @@ import { bytes, count } from '../../../../api/client/format.ts';
 import type { Usage } from '../../../../api/client/types.ts';
 import { type Paint, table } from '../../../../pipeline/runtime/terminal.ts';
 import { between } from '../../parse-options.ts';
-import { heading } from '../../show.ts';
-import { runCommand } from '../run-command.ts';
+import { type Columns, listLines } from '../../show.ts';
 import { addCommand } from '../subcommands.ts';
 
 const DEFAULT_DAYS = 7;
@@ -15,10 +14,16 @@ const DEFAULT_DAYS = 7;
 const ofLimit = (used: number, limit: number | null, format: (value: number) => string) =>
   limit === null ? `${format(used)} (no limit)` : `${format(used)} of ${format(limit)}`;
 
+const columns: Columns<Usage['days'][number]> = {
+  'DAY (UTC)': ({ day }) => day,
+  JOBS: ({ jobs }) => jobs,
+  BYTES: (day) => bytes(day.bytes),
+  ROWS: ({ rows }) => rows,
+};
+
 function lines({ pending_jobs, quotas, days }: Usage, colours: Paint): string[] {
   const now = new Date().toISOString().slice(0, 10);
   const today = days.find(({ day }) => day === now) ?? { bytes: 0, rows: 0 };
-  const byDay = days.map((one) => [one.day, count(one.jobs), bytes(one.bytes), count(one.rows)]);
   return [
     ...table([
       ['unfinished jobs', ofLimit(pending_jobs, quotas.pending_jobs, count)],
@@ -26,19 +31,15 @@ function lines({ pending_jobs, quotas, days }: Usage, colours: Paint): string[] 
       ['rows today (UTC)', ofLimit(today.rows, quotas.rows_per_day, count)],
     ]),
     '',
-    ...(days.length === 0
-      ? ['nothing loaded yet']
-      : table([heading(['DAY (UTC)', 'JOBS', 'BYTES', 'ROWS'], colours), ...byDay], [1, 2, 3])),
+    ...(days.length === 0 ? ['nothing loaded yet'] : listLines(days, columns, colours)),
   ];
 }
 
 export function register(program: Command): void {
   addCommand(program, 'usage', 'show your quotas and your daily usage')
     .option('--days <n>', 'number of days with usage to show', between(1, 366), DEFAULT_DAYS)
-    .action(({ days }: { days: number }, command: Command) =>
-      runCommand(command, async ({ api, print, colours }) => {
-        const { data } = await api.get<Usage>(`${usagePath}?days=${days}`);
-        await print(data, () => lines(data, colours));
-      }),
-    );
+    .runs(async ({ api, print, colours }, { days }: { days: number }) => {
+      const { data } = await api.get<Usage>(`${usagePath}?days=${days}`);
+      await print(data, () => lines(data, colours));
+    });
 }

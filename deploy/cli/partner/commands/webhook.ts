@@ -1,14 +1,13 @@
 /** `headrace webhook …`: notifications at a partner's URL when jobs finish. */
-
 import { type Command, Option } from 'commander';
 import { listRecords, webhookPath } from '../../../../api/client/client.ts';
 import type { CreatedWebhook, Delivery, DeliveryDetails, Webhook } from '../../../../api/client/types.ts';
-import { confirmFirst, yesOption } from '../../confirm.ts';
+import { type Paint, printable, table } from '../../../../pipeline/runtime/terminal.ts';
 import { between, wholeNumber } from '../../parse-options.ts';
+import { type Columns, listLines, when } from '../../show.ts';
 import { registerListen } from '../forward-events.ts';
-import { type CommandContext, runCommand } from '../run-command.ts';
+import type { CommandContext } from '../run-command.ts';
 import { addCommand, addGroup } from '../subcommands.ts';
-import { deliveryDetailLines, deliveryLines, webhookDetails, webhookLines } from '../webhook-views.ts';
 
 const DEFAULT_LIMIT = 30;
 const id = ['<id>', 'webhook_id', wholeNumber] as const;
@@ -26,35 +25,89 @@ interface ListOptions {
 const printSecret = ({ print, colours }: CommandContext, made: CreatedWebhook) =>
   print(made, () => webhookDetails(made, colours, made.secret));
 
+const stateOf = ({ active, gone }: Webhook, { green, red, dim }: Paint) =>
+  active ? green('active') : gone ? red('gone') : dim('disabled');
+
+const statusOf = ({ status }: Delivery, { green, red, cyan }: Paint) =>
+  ({ pending: cyan, delivered: green, failed: red })[status](status);
+
+const lastOf = ({ attempts }: Delivery): string => {
+  const last = attempts.at(-1);
+  if (!last) return '';
+  return printable(`${last.error ?? `answered ${last.code}`} (${last.duration_ms} ms)`);
+};
+
+const webhookColumns = (colours: Paint): Columns<Webhook> => ({
+  ID: ({ webhook_id }) => String(webhook_id),
+  STATE: (webhook) => stateOf(webhook, colours),
+  CREATED: ({ created_at }) => when(created_at),
+  URL: ({ url }) => printable(url),
+  DESCRIPTION: ({ description }) => printable(description ?? ''),
+});
+const webhookLines = (webhooks: readonly Webhook[], colours: Paint): string[] =>
+  listLines(webhooks, webhookColumns(colours), colours);
+
+/** `secret`: only after creation or rotation. */
+const webhookDetails = (webhook: Webhook, colours: Paint, secret?: string): string[] =>
+  table([
+    ['webhook', String(webhook.webhook_id)],
+    ['state', stateOf(webhook, colours)],
+    ['url', printable(webhook.url)],
+    ...(webhook.description === null ? [] : [['description', printable(webhook.description)]]),
+    ...webhook.secrets.map(({ created_at, expires_at }) => [
+      'signs with',
+      `secret from ${when(created_at)}${expires_at === null ? '' : `, until ${when(expires_at)}`}`,
+    ]),
+    ['created', when(webhook.created_at)],
+    ...(secret === undefined ? [] : [['secret', `${secret}   (shown only now)`]]),
+  ]);
+
+const deliveryColumns = (colours: Paint): Columns<Delivery> => ({
+  ID: ({ delivery_id }) => String(delivery_id),
+  STATUS: (delivery) => statusOf(delivery, colours),
+  TYPE: ({ type }) => type,
+  JOB: ({ job_id }) => String(job_id ?? ''),
+  TRIES: ({ tries }) => tries,
+  CREATED: ({ created_at }) => when(created_at),
+  'LAST ATTEMPT': lastOf,
+});
+const deliveryLines = (deliveries: readonly Delivery[], colours: Paint): string[] =>
+  listLines(deliveries, deliveryColumns(colours), colours);
+
+const deliveryDetailLines = (delivery: DeliveryDetails, colours: Paint): string[] => [
+  ...deliveryLines([delivery], colours),
+  '',
+  ...delivery.attempts.map(({ at, code, error, duration_ms }) =>
+    printable(`${when(at)}  ${error ?? `answered ${code}`} (${duration_ms} ms)`),
+  ),
+  ...(delivery.next_attempt_at === null ? [] : [`${when(delivery.next_attempt_at)}  next attempt`]),
+  '',
+  printable(delivery.body),
+];
+
 export function register(program: Command): void {
   const group = addGroup(program, 'webhook', 'get notified at your URL when jobs finish');
 
   addCommand(group, 'add', 'register a URL and print its secret')
     .argument('<url>', 'an https URL with a public address')
     .option('--description <text>', 'a note')
-    .action((url: string, options: AddOptions, command: Command) =>
-      runCommand(command, async (context) => {
-        const request = { url, description: options.description ?? null };
-        const { data } = await context.api.change<CreatedWebhook>('POST', webhookPath, request);
-        await printSecret(context, data);
-      }),
-    );
+    .runs(async (context, url: string, options: AddOptions) => {
+      const request = { url, description: options.description ?? null };
+      const { data } = await context.api.change<CreatedWebhook>('POST', webhookPath, request);
+      await printSecret(context, data);
+    });
 
-  addCommand(group, 'list', 'list webhooks').action((_options: object, command: Command) =>
-    runCommand(command, async ({ api, print, colours }) => {
-      const { data } = await api.get<Webhook[]>(webhookPath);
-      await print(data, () => webhookLines(data, colours));
-    }),
-  );
+  addCommand(group, 'list', 'list webhooks').runs(async ({ api, print, colours }) => {
+    const { data } = await api.get<Webhook[]>(webhookPath);
+    await print(data, () => webhookLines(data, colours));
+  });
 
   addCommand(group, 'show', 'show a webhook')
     .argument(...id)
-    .action((webhook: number, _options: object, command: Command) =>
-      runCommand(command, async ({ api, print, colours }) => {
-        const { data } = await api.get<Webhook>(pathOf(webhook));
-        await print(data, () => webhookDetails(data, colours));
-      }),
-    );
+    .runs(async ({ api, print, colours }, webhook: number) => {
+      const { data } = await api.get<Webhook>(pathOf(webhook));
+      await print(data, () => webhookDetails(data, colours));
+    });
 
   for (const [name, description, active] of [
     ['enable', 'resume sending events, for jobs that finish from now on', true],
@@ -62,32 +115,25 @@ export function register(program: Command): void {
   ] as const)
     addCommand(group, name, description)
       .argument(...id)
-      .action((webhook: number, _options: object, command: Command) =>
-        runCommand(command, async ({ api, print }) => {
-          await api.change('PATCH', pathOf(webhook), { active });
-          await print({ webhook_id: webhook, active }, () => [`webhook ${webhook} is ${name}d`]);
-        }),
-      );
+      .runs(async ({ api, print }, webhook: number) => {
+        await api.change('PATCH', pathOf(webhook), { active });
+        await print({ webhook_id: webhook, active }, () => [`webhook ${webhook} is ${name}d`]);
+      });
 
   addCommand(group, 'rotate', 'replace the secret; the old one stays valid for a day')
     .argument(...id)
-    .action((webhook: number, _options: object, command: Command) =>
-      runCommand(command, async (context) => {
-        const { data } = await context.api.change<CreatedWebhook>('POST', `${pathOf(webhook)}/secret`);
-        await printSecret(context, data);
-      }),
-    );
+    .runs(async (context, webhook: number) => {
+      const { data } = await context.api.change<CreatedWebhook>('POST', `${pathOf(webhook)}/secret`);
+      await printSecret(context, data);
+    });
 
   addCommand(group, 'remove', 'remove a webhook and its delivery log')
     .argument(...id)
-    .option(...yesOption)
-    .action((webhook: number, _options: object, command: Command) =>
-      runCommand(command, async ({ api, print }) => {
-        await confirmFirst(command, `Remove webhook ${webhook} and its delivery log?`);
-        await api.change('DELETE', pathOf(webhook));
-        await print({ webhook_id: webhook, removed: true }, () => [`webhook ${webhook} is removed`]);
-      }),
-    );
+    .confirms((webhook) => `Remove webhook ${webhook} and its delivery log?`)
+    .runs(async ({ api, print }, webhook: number) => {
+      await api.change('DELETE', pathOf(webhook));
+      await print({ webhook_id: webhook, removed: true }, () => [`webhook ${webhook} is removed`]);
+    });
 
   registerDeliveryCommands(group);
   registerListen(group);
@@ -101,9 +147,7 @@ function registerDeliveryCommands(group: Command): void {
 
   addCommand(group, 'test', 'send a test event')
     .argument(...id)
-    .action((webhook: number, _options: object, command: Command) =>
-      runCommand(command, (context) => tellSent(context, `${pathOf(webhook)}/test`)),
-    );
+    .runs((context, webhook: number) => tellSent(context, `${pathOf(webhook)}/test`));
 
   addCommand(group, 'deliveries', 'list deliveries with their responses, newest first')
     .argument(...id)
@@ -111,29 +155,23 @@ function registerDeliveryCommands(group: Command): void {
     .addOption(
       new Option('--status <status>', 'only with this status').choices(['pending', 'delivered', 'failed']),
     )
-    .action((webhook: number, options: ListOptions, command: Command) =>
-      runCommand(command, async ({ api, print, colours }) => {
-        const found = await listRecords<Delivery>(api, `${pathOf(webhook)}/deliveries`, options);
-        await print(found, () => deliveryLines(found, colours));
-      }),
-    );
+    .runs(async ({ api, print, colours }, webhook: number, options: ListOptions) => {
+      const found = await listRecords<Delivery>(api, `${pathOf(webhook)}/deliveries`, options);
+      await print(found, () => deliveryLines(found, colours));
+    });
 
   addCommand(group, 'delivery', 'show a delivery with its attempts and body')
     .argument(...id)
     .argument(...deliveryId)
-    .action((webhook: number, delivery: number, _options: object, command: Command) =>
-      runCommand(command, async ({ api, print, colours }) => {
-        const { data } = await api.get<DeliveryDetails>(`${pathOf(webhook)}/deliveries/${delivery}`);
-        await print(data, () => deliveryDetailLines(data, colours));
-      }),
-    );
+    .runs(async ({ api, print, colours }, webhook: number, delivery: number) => {
+      const { data } = await api.get<DeliveryDetails>(`${pathOf(webhook)}/deliveries/${delivery}`);
+      await print(data, () => deliveryDetailLines(data, colours));
+    });
 
   addCommand(group, 'redeliver', 'send a delivery again')
     .argument(...id)
     .argument(...deliveryId)
-    .action((webhook: number, delivery: number, _options: object, command: Command) =>
-      runCommand(command, (context) =>
-        tellSent(context, `${pathOf(webhook)}/deliveries/${delivery}/redeliver`),
-      ),
+    .runs((context, webhook: number, delivery: number) =>
+      tellSent(context, `${pathOf(webhook)}/deliveries/${delivery}/redeliver`),
     );
 }

@@ -5,7 +5,6 @@ import { accountPath } from '../../../../api/client/client.ts';
 import type { Account } from '../../../../api/client/types.ts';
 import { printable, table } from '../../../../pipeline/runtime/terminal.ts';
 import { none, whenever } from '../../show.ts';
-import { runCommand } from '../run-command.ts';
 import { profileOf, type Settings } from '../settings.ts';
 import { addCommand } from '../subcommands.ts';
 
@@ -29,13 +28,12 @@ const lines = (account: Account, profile: string | null, settings: Settings): st
   ]);
 
 export function register(program: Command): void {
-  addCommand(program, 'whoami', 'show the service, partner, API key and customer in use').action(
-    (options: Record<string, unknown>, command: Command) =>
-      runCommand(command, async ({ api, settings, print }) => {
-        const profile = profileOf(options)?.name ?? null;
-        const { data } = await api.get<Account>(accountPath);
-        const { api_url, storage_url = null } = settings;
-        await print({ profile, api_url, storage_url, ...data }, () => lines(data, profile, settings));
-      }),
+  addCommand(program, 'whoami', 'show the service, partner, API key and customer in use').runs(
+    async ({ api, settings, print }, options: Record<string, unknown>) => {
+      const profile = profileOf(options)?.name ?? null;
+      const { data } = await api.get<Account>(accountPath);
+      const { api_url, storage_url = null } = settings;
+      await print({ profile, api_url, storage_url, ...data }, () => lines(data, profile, settings));
+    },
   );
 }

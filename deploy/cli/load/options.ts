@@ -37,6 +37,7 @@ export interface LoadOptions extends Omit<LoadPlan, 'prefix' | 'seed' | 'stepMs'
   prefix?: string;
   seed?: number;
   step: number;
+  report?: string;
   keep?: boolean;
 }
 
@@ -91,6 +92,7 @@ export const withLoadOptions = <C extends Command>(command: C): C =>
         .default(60_000, '60s'),
     )
     .option('--parallel <n>', 'parallel uploads', between(1, 64), 8)
+    .option('--report <name>', 'write a report to <name>.json and <name>.html')
     .option('--keep', 'keep the files and audiences');
 
 export function planOf(options: LoadOptions): LoadPlan {

@@ -1,4 +1,4 @@
-/** The report of a load test, as --json prints it. */
+/** The report of a load test, as written to a file and printed with --json. */
 import { type CountCheck, isWrong, type JobTimes, type VerifiedJob } from './jobs.ts';
 import type { Measured } from './measure-load.ts';
 import type { LoadPlan } from './options.ts';

@@ -1,9 +1,11 @@
 /** `headrace load`: generates files, uploads and submits them, follows the jobs, verifies every count, cleans up, and reports. */
 
+import { accessSync, constants, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { ApiClient } from '../../../api/client/client.ts';
 import { plural } from '../../../api/client/format.ts';
 import { connectApi } from '../partner/connect-api.ts';
-import { CommandError, commandErrorOf, exitCodes, interruption } from '../partner/exit-codes.ts';
+import { CommandError, commandErrorOf, exitCodes, interruption, usageError } from '../partner/exit-codes.ts';
 import type { CommandContext } from '../partner/run-command.ts';
 import type { Settings } from '../partner/settings.ts';
 import { connectStorage } from '../partner/storage.ts';
@@ -14,9 +16,35 @@ import { measureLoad } from './measure-load.ts';
 import { type LoadOptions, type LoadPlan, planOf } from './options.ts';
 import { prepareFiles } from './prepare-files.ts';
 import { type LoadReport, reportOf } from './report.ts';
+import { reportPage } from './report-page.ts';
 import { showProgress } from './show-progress.ts';
 import { summaryLines } from './summary.ts';
 import { verifyJobs } from './verify-jobs.ts';
+
+interface ReportPaths {
+  json: string;
+  html: string;
+}
+
+/** Fails before the load test, not after it. */
+function reportPaths(name: string): ReportPaths {
+  const base = name.replace(/\.(json|html)$/, '');
+  try {
+    accessSync(dirname(base), constants.W_OK);
+  } catch (error) {
+    throw usageError(`--report ${name}: ${(error as Error).message}`);
+  }
+  return { json: `${base}.json`, html: `${base}.html` };
+}
+
+function writeReport({ json, html }: ReportPaths, report: LoadReport): void {
+  try {
+    writeFileSync(json, `${JSON.stringify(report, undefined, 2)}\n`);
+    writeFileSync(html, reportPage(report));
+  } catch (error) {
+    throw new CommandError(exitCodes.failed, 'unwritable', (error as Error).message);
+  }
+}
 
 type Storage = ReturnType<typeof connectStorage>;
 
@@ -132,6 +160,7 @@ function failureOf({ failed_jobs, counts }: LoadReport): CommandError | undefine
 
 export async function runLoad(context: CommandContext, options: LoadOptions): Promise<void> {
   const plan = planOf(options);
+  const paths = options.report === undefined ? undefined : reportPaths(options.report);
   const isKept = options.keep === true;
   await checkAllowed(context.api, context.settings);
   const clients = { reading: context.api, changing: connectApi(context.settings) };
@@ -145,7 +174,9 @@ export async function runLoad(context: CommandContext, options: LoadOptions): Pr
     const report = await load(run, keys).catch((error) => failed(run, error, isKept));
     const { said, failure } = await tidy(run, isKept);
     context.say(`${said}${staysText(run)}`);
+    if (paths) writeReport(paths, report);
     await context.print(report, () => summaryLines(report, context.colours));
+    if (paths) context.say(`the report is in ${paths.html} and ${paths.json}`);
     const end = failureOf(report) ?? failure;
     if (end) throw end;
   } finally {

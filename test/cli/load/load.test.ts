@@ -1,11 +1,14 @@
 /** `headrace load` against the real service: the counts match what it generates, and it removes everything afterwards. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { ListObjectsV2Command } from '@aws-sdk/client-s3';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { LoadReport } from '../../../deploy/cli/load/report.ts';
 import { startApi } from '../../api/support.ts';
 import { storageOf } from '../../support/run-headrace.ts';
 import { runHere } from '../../support/run-here.ts';
 import { type Service, sharedService } from '../../support/stack.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { createTerminal, type IssuedPartner, provision, type Variables, variablesOf } from '../partner.ts';
 
@@ -148,16 +151,23 @@ it('what cannot be done is said before anything is uploaded', async () => {
   for (const args of [
     ['--rate', 'fast'],
     ['--ramp', '1..2', '--rate', '1/s'],
+    ['--report', '/no/such/folder/report'],
   ])
     expect((await failure(2, 'load', ...args)).code).toBe('usage');
   expect(await objectsLeft()).toEqual(before);
 });
 
-it('for a person it prints a summary', async () => {
-  const { code, stdout, stderr } = await run('load', ...shape);
-  expect([code, stderr]).toEqual([0, expect.stringMatching(/^uploaded 6 files to load\/.*\n/)]);
+it('for a person it prints a summary, and where the report is', async () => {
+  const report = join(temporaryFolder(), 'report');
+  const { code, stdout, stderr } = await run('load', ...shape, '--report', `${report}.html`);
+  expect([code, stderr]).toEqual([
+    0,
+    expect.stringMatching(/^uploaded 6 files to load\/.*\n(.*\n)*the report is in .*\n$/m),
+  ]);
   expect(stdout).toMatch(/^layout +b, audiences with events; seed \d+\nuploaded +6 files/);
   expect(stdout).toMatch(/LATENCY +P50[\s\S]+12 of 12 counts correct\n$/);
+  expect(JSON.parse(readFileSync(`${report}.json`, 'utf8'))).toMatchObject({ load: { rows: 6_000 } });
+  expect(existsSync(`${report}.html`)).toBe(true);
 });
 
 it('a service that does not say that it is one for tests is left alone', async () => {

@@ -1,5 +1,6 @@
 /** `headrace tap` as a user and as a script run it, on the real stack. */
 import { readFileSync } from 'node:fs';
+import { parse } from 'csv-parse/sync';
 import { expect } from 'vitest';
 import type { Described } from '../../deploy/cli/operator/describe-message.ts';
 import { encode } from '../../pipeline/wire/codec.ts';
@@ -96,6 +97,14 @@ test('begins and ends at an offset, at a time, and so long ago', async ({ servic
   expect(await tap(service.env, 'jobs', '--until', second!.at)).toEqual([first]);
   expect(await tap(service.env, 'jobs', '--from', '-10d', '--until', 'end')).toEqual([first, second]);
   expect(await tap(service.env, 'jobs', '--from', String(loaded.job + 1000))).toEqual([]);
+});
+
+test('CSV with a header, for a spreadsheet', async ({ service, loaded }) => {
+  const { stdout } = await runHere(['tap', 'rejects', 'jobs', '--format', 'csv'], service.env);
+  const records = parse(stdout, { columns: true }) as Record<string, string>[];
+  const reject = records.find(({ topic }) => topic === 'rejects')!;
+  expect(reject).toMatchObject({ type: 'RejectedRows', job: String(loaded.job) });
+  expect(JSON.parse(reject.value!)).toMatchObject({ rows: [{ code: 'bad_identifier' }] });
 });
 
 test('for a person: one line a message, its devices and rows below', async ({ service, loaded }) => {

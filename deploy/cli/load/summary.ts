@@ -6,7 +6,7 @@ import { type LoadReport, phases } from './report.ts';
 
 const MAX_SHOWN = 20;
 
-const seconds = (value: number): string => `${value < 10 ? value.toFixed(2) : value.toFixed(1)} s`;
+export const seconds = (value: number): string => `${value < 10 ? value.toFixed(2) : value.toFixed(1)} s`;
 
 function wrongLines({ counts }: LoadReport, { red, green }: Paint): string[] {
   const { checked, wrong } = counts;
@@ -21,7 +21,7 @@ function wrongLines({ counts }: LoadReport, { red, green }: Paint): string[] {
   return [red(`${count(wrong.length)} of ${plural(checked, 'count')} wrong`), ...lines, ...more];
 }
 
-const rampLine = ({ highest_rate, steps }: NonNullable<LoadReport['ramp']>): string =>
+export const rampLine = ({ highest_rate, steps }: NonNullable<LoadReport['ramp']>): string =>
   highest_rate === null
     ? `not even ${steps[0]?.rate} jobs/s holds`
     : `the highest rate that holds: ${highest_rate} jobs/s${steps.at(-1)!.held ? ', the end of the ramp' : ''}`;

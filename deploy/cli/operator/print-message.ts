@@ -1,22 +1,45 @@
-/** The output formats of `tap`. */
+/** The output formats of `tap`: pretty, JSON and CSV. */
 import { plural } from '../../../api/client/format.ts';
 import {
   type Output,
   type Paint,
   paint,
   printable,
+  printData,
   printJson,
   printLines,
 } from '../../../pipeline/runtime/terminal.ts';
 import type { Described } from './describe-message.ts';
 
-export const formats = ['pretty', 'json'] as const;
+export const formats = ['pretty', 'json', 'csv'] as const;
 export type Format = (typeof formats)[number];
 
-export function createPrint(format: Format, output: Output): (message: Described) => Promise<void> {
+type Print = (message: Described) => Promise<void>;
+
+export function createPrint(format: Format, output: Output): Print {
   if (format === 'json') return (message) => printJson(output, message);
-  const colours = paint(output);
-  return (message) => printLines(output, prettyLines(message, colours));
+  if (format === 'pretty') {
+    const colours = paint(output);
+    return (message) => printLines(output, prettyLines(message, colours));
+  }
+  let isFirst = true;
+  return (message) => {
+    const header = isFirst ? `${columns.join(',')}\n` : '';
+    isFirst = false;
+    return printData(output, header + csvLine(message));
+  };
+}
+
+const columns = ['topic', 'partition', 'offset', 'at', 'key', 'type', 'job', 'value', 'error'] as const;
+const quoted = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+
+function csvLine({ value, ...message }: Described): string {
+  const cells: Record<string, unknown> = {
+    ...message,
+    job: value?.job,
+    value: value && JSON.stringify(value),
+  };
+  return `${columns.map((column) => quoted(String(cells[column] ?? ''))).join(',')}\n`;
 }
 
 const MAX_WIDTH = 160;

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ListObjectsV2Command } from '@aws-sdk/client-s3';
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { LoadReport } from '../../../deploy/cli/load/report.ts';
 import { startApi } from '../../api/support.ts';
 import { storageOf } from '../../support/run-headrace.ts';

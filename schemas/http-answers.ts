@@ -261,7 +261,7 @@ export const rejectedRow = z
     file: fullPath,
     line: described(z.int().positive(), 'The line number, from 1, counting headers and blank lines.', 17),
     code: described(z.string(), 'A stable code; the introduction lists them all.', 'bad_identifier'),
-    raw: described(z.string(), 'The row as in the file, or its first 200 bytes.', 'not-a-device,17'),
+    raw: described(z.string(), 'The row as in the file, or at most its first 200 bytes.', 'not-a-device,17'),
     truncated: described(z.literal(true), 'Present if the row is longer than `raw`.').optional(),
     omitted: described(
       count,

@@ -14,9 +14,10 @@ import { spaces } from '../../schemas/documents.ts';
 import { EVERYONE } from '../../schemas/job-documents.ts';
 import type { JobMarker } from '../../schemas/topics.ts';
 import { checkEveryManifest, emptyDatabase, openDatabase } from '../sets/database.ts';
-import { keyed, numberedDevices, onePart, testPlacement } from '../sets/devices.ts';
+import { keyed, numberedDevices, onePart, testPlacement, toHex } from '../sets/devices.ts';
 import { markerOf } from '../support/markers.ts';
 import { recordedStep } from '../support/recorded-step.ts';
+import { findInDatabase } from '../support/scan-database.ts';
 import { slotTarget } from '../support/slot-target.ts';
 
 const database = openDatabase();
@@ -129,4 +130,16 @@ it('a deletion that found devices which another one has removed since: it remove
   await deleteForAll(3);
   expect(await createDeviceSets(database.db).count(spaces.marketplace)).toBe(20);
   expect(await checkEveryManifest(database.db)).toEqual([]);
+});
+
+it('devices that are spilled when they are deleted for everyone: the merge leaves them out, and nothing of them', async () => {
+  const stores = createStores(database.db);
+  const { marker, ...owned } = ownSlot(3, asImport);
+  const save = (batch: Parameters<typeof stores.spills.save>[0]) => stores.spills.save(batch, hashDevice);
+  await owned.uncommitted.spill(() => true, save);
+  await deleteForAll(4);
+  const merge = createMergeJobs({ ...stores, sets: createDeviceSets(database.db), hashDevice });
+  await merge({ markers: [marker], ...owned }, recordedStep('sink'));
+  expect((await stores.acks.ofJob(3)).map(({ suppressed }) => suppressed)).toEqual([20]);
+  expect(await findInDatabase(database.db, toHex(devices))).toEqual([]);
 });

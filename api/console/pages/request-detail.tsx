@@ -25,26 +25,6 @@ function Facts({ request }: { request: PrivacyRequestDetails }) {
   );
 }
 
-function SaveButton({
-  text,
-  type,
-  name,
-  title,
-}: {
-  text: string;
-  type: string;
-  name: string;
-  title: string;
-}) {
-  return (
-    <p class="actions">
-      <button type="button" onClick={() => save(new Blob([text], { type }), name)}>
-        {title}
-      </button>
-    </p>
-  );
-}
-
 /** The signed record of what was done, for the person who asked. */
 function Receipt({ request: { request_id: id, receipt } }: { request: PrivacyRequestDetails }) {
   if (receipt === null) return null;
@@ -55,12 +35,16 @@ function Receipt({ request: { request_id: id, receipt } }: { request: PrivacyReq
         States what was done, where copies remain and until when. It is signed as a JWS (
         <a href="/.well-known/jwks.json">public keys</a>) and names no device.
       </p>
-      <SaveButton
-        text={receipt}
-        type="application/jose"
-        name={`receipt-of-request-${id}.jws`}
-        title="Save the receipt"
-      />
+      <p class="actions">
+        <button
+          type="button"
+          onClick={() =>
+            save(new Blob([receipt], { type: 'application/jose' }), `receipt-of-request-${id}.jws`)
+          }
+        >
+          Save the receipt
+        </button>
+      </p>
     </section>
   );
 }
@@ -98,12 +82,19 @@ function Stored({ request: { request_id: id, type, status, devices } }: { reques
             rows={devices}
             rowKey={({ identifier }) => identifier}
           />
-          <SaveButton
-            text={JSON.stringify(devices, null, 2)}
-            type="application/json"
-            name={`answer-to-request-${id}.json`}
-            title="Save as JSON"
-          />
+          <p class="actions">
+            <button
+              type="button"
+              onClick={() =>
+                save(
+                  new Blob([JSON.stringify(devices, null, 2)], { type: 'application/json' }),
+                  `answer-to-request-${id}.json`,
+                )
+              }
+            >
+              Save as JSON
+            </button>
+          </p>
         </>
       )}
     </section>

@@ -114,13 +114,15 @@ export const examples: MessageTypes = {
 };
 
 /** As a reader would print it: identifiers in canonical form, bytes as text. */
-export function readable(value: unknown, name = ''): unknown {
+export function readable(value: unknown, name = '', bytesAs: BufferEncoding = 'utf8'): unknown {
   if (ArrayBuffer.isView(value)) {
     const bytes = Buffer.from(value as Uint8Array);
     if (name === 'groups') return readable(decodeGroups(bytes));
-    return name === 'devices' ? canonicalForms(bytes) : bytes.toString();
+    return name === 'devices' ? canonicalForms(bytes) : bytes.toString(bytesAs);
   }
-  if (Array.isArray(value)) return value.map((item) => readable(item));
+  if (Array.isArray(value)) return value.map((item) => readable(item, '', bytesAs));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, readable(member, key)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [key, readable(member, key, bytesAs)]),
+  );
 }

@@ -8,8 +8,12 @@ import type { DeviceSets } from '../../../pipeline/sets/device-sets.ts';
 import type { Stores } from '../../../pipeline/stores/stores.ts';
 import { spaces } from '../../../schemas/documents.ts';
 import { renderRows } from './attribute-rows.ts';
-import { type CountedAudience, createDescribeAttributes } from './describe-attributes.ts';
-import { createNameEvents, type NamedEvent } from './name-events.ts';
+import {
+  type CountedAudience,
+  createDescribeAttributes,
+  createNameEvents,
+  type NamedEvent,
+} from './name-rows.ts';
 
 export interface Wanted {
   /** The claim's token. */

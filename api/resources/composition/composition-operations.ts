@@ -5,7 +5,7 @@ import type { CompositionReport } from '../../../schemas/composition-documents.t
 import type { AudienceDocument } from '../../../schemas/documents.ts';
 import { composition, compositionProgress, overlapRow } from '../../../schemas/http-composition.ts';
 import { compositionQuery, pageQuery } from '../../../schemas/http-queries.ts';
-import { direct, sendJson } from '../../http/change.ts';
+import { direct, send, sendJson } from '../../http/change.ts';
 import type { Context } from '../../http/context.ts';
 import { change, type Operation, read } from '../../http/operation.ts';
 import { LISTED, setNextPage } from '../../http/pages.ts';
@@ -63,8 +63,8 @@ export function compositionOperations(deps: Dependencies): Operation[] {
     previous?: () => Promise<ShownComposition>,
   ): Promise<void> {
     const before = progressHead(asked);
-    const body = previous ? compositionJson(await previous(), before, '}') : whole(`${before}null}`);
-    await sendChunks(ctx, 'application/json', body);
+    if (previous) await sendChunks(ctx, 'application/json', compositionJson(await previous(), before, '}'));
+    else send(ctx, { status: 202, body: `${before}null}` });
     ctx.status = 202;
     ctx.set('Retry-After', RETRY_SECONDS);
     ctx.set('Cache-Control', 'no-store');
@@ -178,8 +178,4 @@ async function* compositionJson(
   // The others are listed in pages.
   const largest = overlaps.slice(0, LISTED);
   yield `],"events":${JSON.stringify(events)},"overlaps":${JSON.stringify(largest)}}${after}`;
-}
-
-async function* whole(text: string): AsyncGenerator<string> {
-  yield text;
 }

@@ -1,8 +1,52 @@
-/** The events of a report: turns devices by event number into devices and rows by event name. */
-
+/** The rows of a report: names for the attributes and events that were counted by number. */
 import { StaleRead } from '../../../pipeline/stores/bulk.ts';
 import { NO_EVENT_NUMBER, OTHER_NUMBER } from '../../../pipeline/stores/event-values.ts';
 import type { Stores } from '../../../pipeline/stores/stores.ts';
+import type { AttributeRow } from './attribute-rows.ts';
+
+/** Devices of the audience that have the attribute. */
+type Counted = [attribute: number, devices: number];
+
+export interface CountedAudience {
+  partner: string;
+  devices: number;
+  marketplaceDevices: number;
+}
+
+/** Leaves out attributes private to another partner. */
+export function createDescribeAttributes({
+  attributes,
+  attributeDevices,
+  partners,
+}: Pick<Stores, 'attributes' | 'attributeDevices' | 'partners'>) {
+  return async (
+    counted: readonly Counted[],
+    { partner, devices, marketplaceDevices }: CountedAudience,
+  ): Promise<AttributeRow[]> => {
+    const ids = counted.map(([id]) => id);
+    const [described, held] = await Promise.all([attributes.describe(ids), attributeDevices.of(ids)]);
+    const owners = await partners.namesOf([...new Set([...described.values()].map((one) => one.partner))]);
+    return counted.flatMap(([id, common]): AttributeRow[] => {
+      const attribute = described.get(id);
+      const own = attribute?.partner === partner;
+      if (!attribute || (attribute.isPrivate && !own)) return [];
+      const share = common / devices;
+      return [
+        {
+          attribute_id: id,
+          name: attribute.name,
+          owner: owners.get(attribute.partner) ?? '',
+          own,
+          visibility: attribute.isPrivate ? 'private' : 'public',
+          devices: common,
+          share,
+          // The counts are not one snapshot while a job commits: never show a part larger than the whole.
+          index: (100 * share * marketplaceDevices) / Math.max(common, held.get(id) ?? 0),
+        },
+      ];
+    });
+  };
+}
 
 export interface NamedEvent {
   event: string;

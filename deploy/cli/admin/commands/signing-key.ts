@@ -10,8 +10,8 @@ export function register(admin: Command, environments: Environments): void {
     key,
     'rotate',
     'create a replacement key; receipts signed with the old key can still be verified',
-  ).changes(async ({ signingKeys }, { secret }) => {
-    const { made, replaced } = await signingKeys.rotate(secret);
+  ).changes(async ({ signingKeys, config }) => {
+    const { made, replaced } = await signingKeys.rotate(config.secret);
     return {
       json: { key: made, replaces: replaced },
       text: [

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { commandsIn, pages, type Shown } from '../support/documentation.ts';
 import { cleanEnvironment } from '../support/run-headrace.ts';
+import { patient } from '../support/settings.ts';
 
 /** Commands that this test does not run, with the reason. */
 export const notRun: Record<string, string> = {
@@ -63,6 +64,7 @@ export async function runReadme(commands: readonly Shown[], folder: string, apiU
     .join('\n');
   const env = {
     ...cleanEnvironment(),
+    ...patient,
     XDG_CONFIG_HOME: join(folder, 'config'),
     PATH: `${withoutNpx(folder)}:${process.env.PATH}`,
   };

@@ -27,6 +27,7 @@ export function pipelineKilled(faults: FaultFixture, random: Random): void {
   /** Jobs of every kind, so that every point is reached, and small jobs of another partner. */
   async function queueSome(point: FaultPoint): Promise<void> {
     const { lane } = faults;
+    const { driver } = faults.service;
     const neighbour = faults.service.lanes[1]!;
     const size = /spill|progress/.test(point) ? 60_000 : 2_000;
     const folder = `round-${lane.asked.length}/`;
@@ -51,9 +52,17 @@ export function pipelineKilled(faults: FaultFixture, random: Random): void {
       identifiers: lane.devices(lane.asked.length * 100, 500),
     });
     // Privacy jobs of all partners are unordered with the others, so this one uses other devices.
-    await faults.service.driver.privacy('delete', null, ids(30));
+    await driver.privacy('delete', null, ids(30));
     await lane.ask({ kind: 'delete', attributes: [lane.attributes[0]!, lane.attributes[1]!] });
-    const cleared = await lane.ask({ kind: 'create', path: await lane.upload('audience', 20_000) });
+    // Dispatch cancels a load only while its files are being read: earlier it lists nothing, later it drops the devices.
+    const isCancelled = /cancel/.test(point);
+    const clearedPath = await lane.upload('audience', isCancelled ? 300_000 : 20_000);
+    const cleared = await lane.ask({ kind: 'create', path: clearedPath });
+    if (isCancelled)
+      await waitFor(async () => (await driver.jobs.findOne({ _id: cleared.id! }))?.phase !== 'accepted', {
+        what: 'a load whose files are listed',
+        progress: driver.openJobs,
+      });
     await lane.ask({ kind: 'clear', audience: cleared.id! });
     await lane.ask({ kind: 'append', audience: cleared.id!, path: await lane.upload('audience', 100) });
     const small = await neighbour.upload('attributes', 100);

@@ -10,7 +10,6 @@ export const clientVariables = {
   storageAccessKeyId: 'HEADRACE_STORAGE_ACCESS_KEY_ID',
   storageSecretAccessKey: 'HEADRACE_STORAGE_SECRET_ACCESS_KEY',
 } as const;
-export type ClientVariable = (typeof clientVariables)[keyof typeof clientVariables];
 
 const names: ReadonlySet<string> = new Set(Object.values(clientVariables));
 

@@ -70,7 +70,7 @@ export interface DropAmendmentDocument {
   _id: number;
   state: 'pending' | 'complete';
   createdAt: Date;
-  /** The devices that arrived: the first 16 bytes of each digest. */
+  /** The late matches: the first 16 bytes of each digest. */
   digests: Binary;
   files: { name: string; part: string; ids: string[]; places: number[]; state: DropUpload['state'] }[];
 }

@@ -6,7 +6,7 @@ import { deliveryStatuses } from './webhook-documents.ts';
 
 const notAUrl = 'must be an https URL of at most 2048 characters';
 /** Normalised like URL.href: non-ASCII characters are encoded, so that a terminal shows the real URL. */
-export const webhookUrl = z
+const webhookUrl = z
   .url({ protocol: /^https?$/, normalize: true, error: notAUrl })
   .max(2_048, notAUrl)
   .meta({

@@ -11,11 +11,11 @@ import { UPLOAD_HEADER, withSuffix } from './list-files.ts';
 
 type Deps = Pick<SessionDeps, 'store' | 'platform' | 'erasure' | 'say'>;
 
-/** The stored prefix of an arrived digest. */
-const ARRIVAL_BYTES = 16;
+/** The stored prefix of a digest. */
+const DIGEST_PREFIX_BYTES = 16;
 const splitDigests = (digests: Buffer): Buffer[] =>
-  Array.from({ length: digests.length / ARRIVAL_BYTES }, (_, n) =>
-    digests.subarray(n * ARRIVAL_BYTES, (n + 1) * ARRIVAL_BYTES),
+  Array.from({ length: digests.length / DIGEST_PREFIX_BYTES }, (_, n) =>
+    digests.subarray(n * DIGEST_PREFIX_BYTES, (n + 1) * DIGEST_PREFIX_BYTES),
   );
 /** Small enough for one document. */
 const LATE_MATCHES_AT_ONCE = 100_000;
@@ -40,7 +40,7 @@ export async function amendLateMatches(deps: Deps): Promise<number> {
 }
 
 async function planAmendment(store: DropStore, lateMatches: Uint8Array[]): Promise<DropAmendmentDocument> {
-  const arrived = new Set(lateMatches.map((digest) => Buffer.from(digest).toString('latin1')));
+  const matched = new Set(lateMatches.map((digest) => Buffer.from(digest).toString('latin1')));
   const _id = await store.nextAmendment();
   const names = new Map<string, string>();
   for (const batch of await store.list(0))
@@ -55,7 +55,7 @@ async function planAmendment(store: DropStore, lateMatches: Uint8Array[]): Promi
     for (let n = 0; n < countOf({ ids }); n++)
       if (
         statuses[n] === DropStatus.notFound &&
-        arrived.has(digestAt(stored, n).toString('latin1', 0, ARRIVAL_BYTES))
+        matched.has(digestAt(stored, n).toString('latin1', 0, DIGEST_PREFIX_BYTES))
       )
         places.push(n);
     if (places.length === 0) continue;

@@ -45,7 +45,7 @@ export function limitConnections(server: Server, config: Limits): void {
   });
 }
 
-/** Takes one of so many places of a name. Returns how to give it back, or undefined if none is free. */
+/** Limits concurrent use by name. Taking a place returns the function that frees it, or undefined at the limit. */
 export function createPlaces(max: number): (name: string) => (() => void) | undefined {
   const taken = new Map<string, number>();
   return (name) => {

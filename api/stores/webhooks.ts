@@ -6,7 +6,6 @@ import { inFreePlace, violatedKey } from '../../pipeline/stores/places.ts';
 import { collections } from '../../schemas/documents.ts';
 import type { WebhookDocument, WebhookSecret } from '../../schemas/webhook-documents.ts';
 
-export type WebhookStore = ReturnType<typeof createWebhookStore>;
 export type WebhookChange = Partial<Pick<WebhookDocument, 'url' | 'description' | 'isActive' | 'since'>>;
 type Owner = Pick<WebhookDocument, '_id' | 'partner'>;
 

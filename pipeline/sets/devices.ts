@@ -23,6 +23,10 @@ export const noDevices: Devices = {
   keys: new Uint32Array(0),
 };
 
+/** The same memory, as bytes. */
+export const asBytes = ({ buffer, byteOffset, byteLength }: Uint32Array): Uint8Array =>
+  new Uint8Array(buffer, byteOffset, byteLength);
+
 /** Approximate size in memory and, encoded, in a document. */
 export const sizeOf = ({ count, keys }: Devices): number => count * 16 + keys.length * 3;
 

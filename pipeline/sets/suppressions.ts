@@ -11,7 +11,7 @@ import { DigestFilter } from '../formats/digest-filter.ts';
 import { IDENTIFIER_BYTES, slotOfHash, WORDS } from '../formats/identifier.ts';
 import { inParallel } from '../runtime/in-parallel.ts';
 import { createOneAtATime } from '../runtime/one-at-a-time.ts';
-import { type Devices, firstKey } from './devices.ts';
+import { asBytes, type Devices, firstKey } from './devices.ts';
 import { joinRegion } from './join.ts';
 import type { Manifest } from './manifests.ts';
 import { wordsOf } from './page-format.ts';
@@ -24,10 +24,10 @@ import type { UsedLists } from './used-lists.ts';
 /** The first 16 bytes of each device's digest, concatenated. */
 export function shortDigestsOf({ words, count }: Pick<Devices, 'words' | 'count'>): Uint8Array {
   const short = new Uint32Array(count * WORDS);
-  eachDigests(bytesOf(words), (digests, chunk, first) => {
+  eachDigests(asBytes(words), (digests, chunk, first) => {
     for (let n = 0; n < chunk; n++) copyShort(digests, n * DIGEST_WORDS, short, (first + n) * WORDS);
   });
-  return bytesOf(short);
+  return asBytes(short);
 }
 
 /** The first 16 bytes of each digest, concatenated. */
@@ -35,15 +35,12 @@ export function cutDigests(digests: Uint8Array): Uint8Array {
   const words = wordsOf(digests);
   const short = new Uint32Array(words.length / 2);
   for (let to = 0; to < short.length; to += WORDS) copyShort(words, 2 * to, short, to);
-  return bytesOf(short);
+  return asBytes(short);
 }
 
 function copyShort(from: Uint32Array, at: number, into: Uint32Array, to: number): void {
   for (let word = 0; word < WORDS; word++) into[to + word] = from[at + word]!;
 }
-
-const bytesOf = ({ buffer, byteOffset, byteLength }: Uint32Array) =>
-  new Uint8Array(buffer, byteOffset, byteLength);
 
 /** Slots of lists, each with a few pages. */
 const READS_AT_ONCE = 32;
@@ -68,7 +65,7 @@ export function createSuppressions(
   depsOf: () => Promise<ReadDeps>,
   slotCount: () => Promise<number>,
   /** Called with devices that were suppressed by digest only. */
-  onArrival: (digests: Uint8Array[]) => Promise<void> = async () => {},
+  onLateMatch: (digests: Uint8Array[]) => Promise<void> = async () => {},
 ) {
   const known = new Map<string, Known>();
   const oneAtATime = createOneAtATime();
@@ -118,7 +115,7 @@ export function createSuppressions(
     { numbers, digests }: Possible,
     flags: Uint8Array,
   ): Promise<void> {
-    const bytes = bytesOf(Uint32Array.from(digests));
+    const bytes = asBytes(Uint32Array.from(digests));
     const digestAt = (place: number) =>
       bytes.subarray(place * IDENTIFIER_BYTES, (place + 1) * IDENTIFIER_BYTES);
     const pairs = new Pairs();
@@ -135,13 +132,13 @@ export function createSuppressions(
       joinRegion(loaded, { onDevice }, deps.hash);
     }
     for (const place of found) flags[numbers[place]!] = 1;
-    if (space === spaces.digests && found.length > 0) await onArrival(found.map(digestAt));
+    if (space === spaces.digests && found.length > 0) await onLateMatch(found.map(digestAt));
   }
 
   /** In the order of the filters. */
   function possibleIn(filters: readonly DigestFilter[], { words }: Devices): Possible[] {
     const possible = filters.map((): Possible => ({ numbers: [], digests: [] }));
-    eachDigests(bytesOf(words), (chunk, count, first) => {
+    eachDigests(asBytes(words), (chunk, count, first) => {
       for (const [list, filter] of filters.entries()) {
         const { numbers, digests } = possible[list]!;
         filter.eachPossible(chunk, count, DIGEST_WORDS, (at) => {

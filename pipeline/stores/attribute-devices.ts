@@ -29,8 +29,6 @@ const documentOf = (attribute: number) => Math.floor(attribute / ATTRIBUTES_A_DO
 const removed = () => '' as const;
 const those = (attributes: number[]) => ({ _id: { $in: [...new Set(attributes.map(documentOf))] } });
 
-export type AttributeDeviceStore = ReturnType<typeof createAttributeDeviceStore>;
-
 export function createAttributeDeviceStore(db: Db) {
   const documents = db.collection<AttributeDevicesDocument>(collections.attributeDevices);
 

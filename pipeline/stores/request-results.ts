@@ -22,7 +22,7 @@ export interface AnswerRecord {
 /** The result is stored after its parts, and must not outlive them. */
 const PART_OUTLIVES_MS = 3_600_000;
 
-export type AnswerPart = Omit<AnswerPartDocument, '_id' | 'createdAt'> & { token: string };
+type AnswerPart = Omit<AnswerPartDocument, '_id' | 'createdAt'> & { token: string };
 
 /** In which a part of an answer is sealed; the last one has no number. */
 export const answerContext = ({

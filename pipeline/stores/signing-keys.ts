@@ -6,8 +6,6 @@ import { collections, type SigningKeyDocument } from '../../schemas/documents.ts
 import { seal, unseal } from '../runtime/seal.ts';
 import { resealAll } from './reseal-all.ts';
 
-export type SigningKeyStore = ReturnType<typeof createSigningKeyStore>;
-
 export const SIGNING_ALGORITHM = 'ES256';
 type CompleteKey = Required<SigningKeyDocument>;
 const canSign = { sealed: { $exists: true } };

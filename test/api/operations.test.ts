@@ -11,7 +11,7 @@ const api = useApi();
 const partner = usePartner(api);
 
 const protectedOperations = operations.filter(({ access }) => access !== 'public');
-/** To ids that nobody has, with a body that is never valid: nothing is changed. */
+/** Uses unknown ids and an invalid body, so that nothing changes. */
 const send = (call: Call, { method, path, body }: Operation, { query = '', as = method as string } = {}) =>
   call(as.toUpperCase(), path.replace(/:\w+/g, '987654321') + query, body ? { body: {} } : {});
 

@@ -7,20 +7,20 @@ import { Binary } from 'mongodb';
 import { spaces } from '../../../schemas/documents.ts';
 import { canonicalForms } from '../../formats/identifier.ts';
 import { seal } from '../../runtime/seal.ts';
-import { type Devices, slice } from '../../sets/devices.ts';
+import { asBytes, type Devices, slice } from '../../sets/devices.ts';
 import type { EventValueStore } from '../../stores/event-values.ts';
 import { type AnswerRecord, answerContext, type RequestResultStore } from '../../stores/request-results.ts';
 import type { SinkStep } from './steps.ts';
 
 /** The devices of a request in one slot. */
-export interface AskedDevices {
+interface AskedDevices {
   job: number;
   slot: number;
   devices: Devices;
 }
 
 /** Keys by index of the device, in one space. */
-export interface FoundKeys {
+interface FoundKeys {
   space: string;
   found: ReadonlyMap<number, number[]>;
 }
@@ -62,7 +62,7 @@ export function createAnswerRequest(deps: Dependencies) {
   /** By index of the device. Undefined: too much at once. */
   async function gather(devices: Devices, find: Find, step: SinkStep) {
     const records = new Map<number, AnswerRecord>();
-    const names = canonicalForms(bytesOf(devices));
+    const names = canonicalForms(asBytes(devices.words));
     let chars = 0;
     for await (const each of find(devices))
       for (const { n, attributes, audiences } of await describe(each, step)) {
@@ -96,7 +96,7 @@ export function createAnswerRequest(deps: Dependencies) {
   /** Records of a device follow each other: one with much data has several (`joinRecords`). */
   async function* recordsOf(devices: Devices, find: Find, step: SinkStep): AsyncGenerator<AnswerRecord> {
     if (devices.count === 1) {
-      const [identifier] = canonicalForms(bytesOf(devices)) as [string];
+      const [identifier] = canonicalForms(asBytes(devices.words)) as [string];
       for await (const each of find(devices))
         for (const { attributes, audiences } of await describe(each, step))
           yield { identifier, attributes, audiences };
@@ -159,8 +159,6 @@ export function createAnswerRequest(deps: Dependencies) {
     return found;
   };
 }
-
-const bytesOf = ({ words }: Devices) => new Uint8Array(words.buffer, words.byteOffset, words.byteLength);
 
 const charsOf = (attributes: number[], audiences: AnswerRecord['audiences']): number =>
   audiences.reduce(

@@ -6,7 +6,7 @@ import type { DeviceHash } from '../../formats/device-hash.ts';
 import { IDENTIFIER_BYTES } from '../../formats/identifier.ts';
 import { OTHER_EVENTS } from '../../formats/parse-rows.ts';
 import { SeenBatches } from '../../formats/seen-batches.ts';
-import { createWriter, type Devices, firstKey } from '../../sets/devices.ts';
+import { asBytes, createWriter, type Devices, firstKey } from '../../sets/devices.ts';
 import type { Suppressed } from '../../sets/edit-slot.ts';
 import { Pairs, sortPairs } from '../../sets/sort-pairs.ts';
 import { eachGroup } from '../../wire/device-groups.ts';
@@ -90,7 +90,7 @@ const nameAt = (bytes: Uint8Array, at: number) =>
 
 function divide(devices: Devices, flags: Uint8Array): { left: Devices; out: Set<string> } {
   const { words, ends, keys } = devices;
-  const bytes = new Uint8Array(words.buffer, words.byteOffset, words.byteLength);
+  const bytes = asBytes(words);
   const left = createWriter(devices.count, keys.length);
   const out = new Set<string>();
   for (let n = 0; n < devices.count; n++) {

@@ -16,7 +16,7 @@ import { packCounts, packNumbers } from '../../formats/number-table.ts';
 import { createByteBudget } from '../../runtime/byte-budget.ts';
 import { inParallel } from '../../runtime/in-parallel.ts';
 import type { DeviceSets, SlotChange, SlotTarget } from '../../sets/device-sets.ts';
-import { type Devices, merge } from '../../sets/devices.ts';
+import { asBytes, type Devices, merge } from '../../sets/devices.ts';
 import { Pairs, sortPairs } from '../../sets/sort-pairs.ts';
 import { shortDigestsOf } from '../../sets/suppressions.ts';
 import type { Ack, AckStore } from '../../stores/acks.ts';
@@ -293,6 +293,5 @@ export function createServeRequest(deps: Dependencies) {
   };
 }
 
-const bytesOf = ({ words }: Devices) => new Uint8Array(words.buffer, words.byteOffset, words.byteLength);
 const namesOf = (devices: Devices) =>
-  canonicalForms(bytesOf(devices)).map((form) => form.replaceAll('-', ''));
+  canonicalForms(asBytes(devices.words)).map((form) => form.replaceAll('-', ''));

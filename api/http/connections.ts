@@ -7,12 +7,16 @@ import type { Config } from '../../schemas/config.ts';
 import type { ProblemCode } from '../../schemas/problems.ts';
 import { Problem } from './problem.ts';
 
+/** Longer than load balancers keep idle connections (60 s is common): a request on a connection that we close is lost. */
+const KEEP_ALIVE_MS = 75_000;
+
 /** Our own 408 must come first: it is a proper problem response with the request id. */
 const AFTER_OURS_MS = 1_000;
 
 export const timeoutsOf = (config: Pick<Config, 'limitRequestMs' | 'limitHeadersMs'>): ServerOptions => ({
   requestTimeout: config.limitRequestMs + AFTER_OURS_MS,
   headersTimeout: Math.min(config.limitHeadersMs, config.limitRequestMs),
+  keepAliveTimeout: KEEP_ALIVE_MS,
   connectionsCheckingInterval: 500,
 });
 

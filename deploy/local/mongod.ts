@@ -61,9 +61,10 @@ export function mongoUrl(folder: StateFolder, user: string = superUser): string 
   return `mongodb://${login}${hostsOf(folder).join()}/?${options.join('&')}`;
 }
 
+export const quickFailover = { electionTimeoutMillis: 3_000, heartbeatIntervalMillis: 500 };
+
 function configOf(hosts: readonly string[]) {
   const members = hosts.map((host, _id) => ({ _id, host }));
-  const quickFailover = { electionTimeoutMillis: 3_000, heartbeatIntervalMillis: 500 };
   return { _id: replicaSet, members, ...(hosts.length > 1 ? { settings: quickFailover } : {}) };
 }
 

@@ -41,7 +41,7 @@ export type Call = (method: string, path: string, options?: CallOptions) => Prom
 
 /** The server may close a kept-alive connection just as it is reused, if this process was busy. */
 export const isClosed = ({ cause }: Error): boolean =>
-  (cause as { code?: string } | undefined)?.code === 'UND_ERR_SOCKET';
+  ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'].includes((cause as { code?: string } | undefined)?.code ?? '');
 
 export function createCaller(base: string, key?: string): Call {
   return async (method, path, { body, raw, headers = {} } = {}) => {

@@ -18,7 +18,7 @@ import { waitFor } from '../support/wait-for.ts';
 import { setUpFaults } from './support/fixture.ts';
 import { roundSeed } from './support/random.ts';
 
-const DEADLINE_MS = 15_000;
+const DEADLINE_MS = 25_000;
 const ROWS = 500;
 
 type Storage = 'own' | 'shared';

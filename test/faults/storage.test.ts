@@ -19,7 +19,11 @@ const proxy = await startFaultyProxy(servers().s3.endpoint);
 const faults = setUpFaults(random, {
   apis: 0,
   lanes: 0,
-  more: { HEADRACE_TEST_S3_IDLE_MS: '1000', HEADRACE_TEST_BATCH_BYTES: '200000' },
+  more: {
+    HEADRACE_TEST_S3_IDLE_MS: '1000',
+    HEADRACE_STORAGE_DEADLINE_MS: '3600000',
+    HEADRACE_TEST_BATCH_BYTES: '200000',
+  },
   processesOnly: { HEADRACE_S3_ENDPOINT: proxy.endpoint },
 });
 

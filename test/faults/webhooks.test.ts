@@ -8,6 +8,7 @@ import { collections } from '../../schemas/documents.ts';
 import type { DeliveryDocument } from '../../schemas/webhook-documents.ts';
 import { type Receiver, startReceiver } from '../api/webhook-receiver.ts';
 import { isFrozen, type Managed } from '../support/processes.ts';
+import { patient } from '../support/settings.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { setUpFaults } from './support/fixture.ts';
 import type { FaultPoint } from './support/points.ts';
@@ -18,7 +19,11 @@ const random = roundSeed('webhooks');
 const points = pointsOf(webhookPoints, () => random.some<FaultPoint>(webhookPoints, 3));
 const faults = setUpFaults(random, {
   apis: 2,
-  more: { HEADRACE_WEBHOOK_ALLOW_PRIVATE: '1', HEADRACE_TEST_WEBHOOK_TIMEOUT_MS: '2000' },
+  more: {
+    ...patient,
+    HEADRACE_WEBHOOK_ALLOW_PRIVATE: '1',
+    HEADRACE_TEST_WEBHOOK_TIMEOUT_MS: '2000',
+  },
 });
 const deliveries = () => faults.service.driver.db.collection<DeliveryDocument>(collections.deliveries);
 

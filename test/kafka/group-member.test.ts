@@ -6,6 +6,7 @@ import { createLogger } from '../../pipeline/runtime/log.ts';
 import { parseConfig } from '../../schemas/config.ts';
 import { dropData } from '../support/settings.ts';
 import { sharedService, uniqueEnvironment } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 /** The assignment, or the fatal error, of a member with this session timeout. */
 async function join(sessionTimeoutMs: number): Promise<number[] | unknown> {
@@ -27,10 +28,10 @@ it('a member that waits forever and sends no heartbeats is replaced, and its mes
   onTestFinished(() => dropData(env));
   const config = { ...parseConfig(env), sessionTimeoutMs: 1_000 };
   const log = createLogger({ logLevel: 'silent' }, 'test');
-  await ensureTopics(config, log);
+  await waitFor(() => ensureTopics(config, log).then(() => true), { what: 'the topics' });
   const publisher = createPublisher(config, log);
   onTestFinished(() => publisher.close());
-  await publisher.connect();
+  await waitFor(() => publisher.connect().then(() => true), { what: 'a connection' });
   await publisher.send('files', [{ partition: 0, key: 'x', value: Buffer.alloc(1) }]);
   const member = createMember(config, log, { name: 'split', input: 'files' });
   let deliveries = 0;

@@ -31,7 +31,7 @@ export interface FaultyProxy {
   faults: Fault[];
   /** Applied to every request, before `faults`. */
   rules: Set<(request: SeenRequest) => Fault | undefined>;
-  /** Stalls the first read of the object after this many bytes, until it is released. */
+  /** Delivers the first bytes of the object and stalls, until it is released. */
   stall(key: string, after: number): Stalled;
   close(): Promise<void>;
 }
@@ -128,10 +128,12 @@ export async function startFaultyProxy(target: string | (() => string)): Promise
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const stall = (key: string, after: number): Stalled => {
     let reads = 0;
-    const rule = ({ method, path }: SeenRequest): Fault | undefined =>
-      method === 'GET' && path.includes(`/${key}`)
-        ? { kind: 'stall', after: reads++ === 0 ? after : 0 }
-        : undefined;
+    const rule = ({ method, path, range }: SeenRequest): Fault | undefined => {
+      if (method !== 'GET' || !path.includes(`/${key}`)) return undefined;
+      reads++;
+      const from = Number(/^bytes=(\d+)-/.exec(range ?? '')?.[1] ?? 0);
+      return { kind: 'stall', after: Math.max(0, after - from) };
+    };
     rules.add(rule);
     return { isRead: () => reads > 0, letGo: () => void rules.delete(rule) };
   };

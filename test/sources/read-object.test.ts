@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { DeleteObjectCommand } from '@aws-sdk/client-s3';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { hasty, IDLE_MS, setUpStorage } from './storage-fixture.ts';
+import { hasty, SHORT_IDLE_MS, setUpStorage } from './storage-fixture.ts';
 
 const storage = setUpStorage();
 const { put, read } = storage;
@@ -37,7 +37,8 @@ describe('open', () => {
       { kind: 'status', status: 503, code: 'SlowDown' },
       { kind: 'cut', after: 1 },
     );
-    expect((await read(object)).equals(content)).toBe(true);
+    const store = storage.storeWith({ idleMs: SHORT_IDLE_MS });
+    expect((await read(object, {}, store)).equals(content)).toBe(true);
     expect(storage.proxy.seen.map(({ range }) => range)).toEqual([
       undefined,
       'bytes=1000000-',
@@ -72,10 +73,11 @@ describe('open', () => {
 
   it('does not count the time that the reader takes', async () => {
     const object = await put('large.bin', content);
+    const store = storage.storeWith({ idleMs: SHORT_IDLE_MS });
     const chunks: Buffer[] = [];
-    for await (const chunk of storage.store.open(storage.bucket, object.key, object)) {
+    for await (const chunk of store.open(storage.bucket, object.key, object)) {
       // A slow reader is what this tests: it waits for Kafka, while the storage has long sent the rest.
-      if (chunks.length === 0) await new Promise((resolve) => setTimeout(resolve, 2 * IDLE_MS));
+      if (chunks.length === 0) await new Promise((resolve) => setTimeout(resolve, 2 * SHORT_IDLE_MS));
       chunks.push(chunk);
     }
     expect(Buffer.concat(chunks).equals(content)).toBe(true);

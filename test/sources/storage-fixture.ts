@@ -14,7 +14,9 @@ import { servers } from '../support/stack.ts';
 import { type FaultyProxy, startFaultyProxy } from './faulty-proxy.ts';
 
 /** Where a response is expected: a slow machine may stall in the middle of one. */
-export const IDLE_MS = 4_000;
+const IDLE_MS = 30_000;
+/** Where a response stalls or its reader does. */
+export const SHORT_IDLE_MS = 6_000;
 const PATIENT_MS = 120_000;
 /** Where none is expected: no working request is cut off. */
 export const hasty = { idleMs: 1_000, deadlineMs: 2_500 };

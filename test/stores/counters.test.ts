@@ -4,6 +4,7 @@ import { createCounterStore } from '../../pipeline/stores/counters.ts';
 import { collections } from '../../schemas/documents.ts';
 import { openDatabase } from '../sets/database.ts';
 
+const HOUR_MS = 3_600_000;
 const database = openDatabase();
 const counters = () => createCounterStore(database.db);
 const keep = (count: number) => counters().keepPartitionCount('ingest.devices', count);
@@ -31,15 +32,15 @@ it('another number of slots than the data was written with is refused', async ()
 
 it('a lease has one holder, who may renew it; it passes on when it ends or runs out', async () => {
   const { takeLease, renewLease, endLease } = counters();
-  expect(await takeLease('file', 'one', 60_000)).toBe(true);
-  expect(await takeLease('file', 'two', 60_000)).toBe(false);
-  expect(await renewLease('file', 'two', 60_000)).toBe(false);
-  // The lease expired a minute ago.
-  expect(await renewLease('file', 'one', -60_000)).toBe(true);
-  expect(await takeLease('file', 'two', 60_000)).toBe(true);
-  expect(await renewLease('file', 'one', 60_000)).toBe(false);
+  expect(await takeLease('file', 'one', HOUR_MS)).toBe(true);
+  expect(await takeLease('file', 'two', HOUR_MS)).toBe(false);
+  expect(await renewLease('file', 'two', HOUR_MS)).toBe(false);
+  // The lease expired an hour ago.
+  expect(await renewLease('file', 'one', -HOUR_MS)).toBe(true);
+  expect(await takeLease('file', 'two', HOUR_MS)).toBe(true);
+  expect(await renewLease('file', 'one', HOUR_MS)).toBe(false);
   await endLease('file', 'one');
-  expect(await takeLease('file', 'one', 60_000)).toBe(false);
+  expect(await takeLease('file', 'one', HOUR_MS)).toBe(false);
   await endLease('file', 'two');
-  expect(await takeLease('file', 'one', 60_000)).toBe(true);
+  expect(await takeLease('file', 'one', HOUR_MS)).toBe(true);
 });

@@ -71,6 +71,7 @@ export async function useServiceBehindProxy(
   const env = {
     HEADRACE_S3_ENDPOINT: proxy.endpoint,
     HEADRACE_TEST_S3_IDLE_MS: '3000',
+    HEADRACE_STORAGE_DEADLINE_MS: '3600000',
     ...options.env,
   };
   return { ...(await useService({ ...options, env })), proxy };

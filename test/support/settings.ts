@@ -5,6 +5,7 @@ import { createKafka } from '../../pipeline/kafka/topics.ts';
 import { createLogger } from '../../pipeline/runtime/log.ts';
 import { connectMongo } from '../../pipeline/stores/mongo.ts';
 import { parseConfig } from '../../schemas/config.ts';
+import { waitFor } from './wait-for.ts';
 
 export type Settings = Record<string, string>;
 
@@ -14,7 +15,7 @@ export type Settings = Record<string, string>;
  */
 export const patient: Settings = {
   HEADRACE_LIMIT_BACKEND_MS: '60000',
-  HEADRACE_SHUTDOWN_MS: '60000',
+  HEADRACE_SHUTDOWN_MS: '600000',
   HEADRACE_SESSION_TIMEOUT_MS: '4000',
 };
 /** For servers that are down: calls fail soon. */
@@ -42,8 +43,13 @@ export async function dropData(settings: Settings): Promise<void> {
   const admin = createKafka(config, log).admin();
   try {
     await admin.connect();
-    const topics = (await admin.listTopics()).filter((name) => name.startsWith(`${config.topicPrefix}.`));
-    await Promise.all([admin.deleteTopics({ topics }), mongo.db.dropDatabase()]);
+    const dropTopics = async () => {
+      const topics = (await admin.listTopics()).filter((name) => name.startsWith(`${config.topicPrefix}.`));
+      if (topics.length > 0) await admin.deleteTopics({ topics, timeout: 25_000 });
+      return true;
+    };
+    // The broker's answer may come too late.
+    await Promise.all([waitFor(dropTopics, { what: 'the topics to go' }), mongo.db.dropDatabase()]);
   } finally {
     await Promise.all([admin.disconnect(), mongo.close()]);
   }

@@ -19,6 +19,7 @@ import { type Managed, manage, type Part } from './processes.ts';
 import { cleanEnvironment } from './run-headrace.ts';
 import { dropData, patient, type Settings, uniqueSettings } from './settings.ts';
 import { timed } from './timed.ts';
+import { QUIET_MS } from './wait-for.ts';
 
 const headrace = fileURLToPath(new URL('../../deploy/headrace.mjs', import.meta.url));
 
@@ -57,6 +58,8 @@ function withoutPublicUrl({ HEADRACE_PUBLIC_URL: _, ...env }: Environment): Envi
 }
 const withDefaults = (startable: Startable): Startable => ({
   ...startable,
+  // A slow host is no reason to restart a service that other tests use.
+  deadlineMs: QUIET_MS,
   async prepare(folder) {
     const command = await startable.prepare(folder);
     return { ...command, env: withoutPublicUrl(command.env!) };

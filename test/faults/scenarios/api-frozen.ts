@@ -3,11 +3,11 @@
  * up long after its time limit, it does not withdraw the job whose number was returned.
  */
 import { expect, it } from 'vitest';
-import { isFrozen } from '../../support/processes.ts';
 import { bigFile } from '../../support/rows.ts';
 import { setNames } from '../../support/stored-sets.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import type { FaultFixture } from '../support/fixture.ts';
+import { freezeBy } from '../support/freeze.ts';
 import { createCaller } from '../support/submit.ts';
 
 export function apiFrozen(faults: FaultFixture): void {
@@ -25,8 +25,8 @@ export function apiFrozen(faults: FaultFixture): void {
     const request = { kind: 'import', path: 'a.csv', compressed: null, own: false } as const;
 
     for (const pipeline of pipelines) pipeline.signal('SIGSTOP');
-    const first = call(frozen!.url, request, 'key').catch(() => null);
-    await waitFor(() => isFrozen(frozen!), { what: 'the first process frozen after its write', everyMs: 10 });
+    const ask = () => call(frozen!.url, request, 'key');
+    const { asked } = await freezeBy(frozen!, ask, 'the first process frozen after its write');
     const answer = await waitFor(
       async () => {
         const { status, text } = await call(other!.url, request, 'key');
@@ -35,7 +35,7 @@ export function apiFrozen(faults: FaultFixture): void {
       { what: 'the answer of the other' },
     );
     frozen!.signal('SIGCONT');
-    await first;
+    await asked;
     // It exits only after it has withdrawn whatever it would withdraw.
     expect(await frozen!.stop()).toBe(0);
     for (const pipeline of pipelines) pipeline.signal('SIGCONT');

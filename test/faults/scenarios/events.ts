@@ -14,8 +14,16 @@ export function eventStreams(on: () => OwnServers): void {
     onTestFinished(api.stop);
     const partner = await api.partner();
     const authorization = `Bearer ${partner.key}`;
-    const open = (headers = {}) =>
+    const ask = (headers = {}) =>
       openEvents(`${api.service.apiUrl}${IMPORT}/events`, { authorization, ...headers });
+    const open = (headers = {}) =>
+      waitFor(
+        async () => {
+          const stream = await ask(headers);
+          return stream.status === 200 ? stream : undefined;
+        },
+        { what: 'an event stream' },
+      );
     const post = async () => {
       const { status, json } = await partner.call('POST', IMPORT, { body: { file_path: 'a', key_type: 0 } });
       return status === 202 ? (json.import_log_id as number) : undefined;
@@ -29,7 +37,7 @@ export function eventStreams(on: () => OwnServers): void {
     await waitFor(async () => (await partner.call('GET', `${IMPORT}/${before}`)).status === 503, {
       what: 'that MongoDB is missed',
     });
-    expect((await open()).status).toBe(503);
+    expect((await ask()).status).toBe(503);
     await servers.revive(['mongod']);
     const after = await waitFor(post, { what: 'a job after the restart' });
     await stream.until('the job of the same stream', ({ data }) => data.import_log_id === after);

@@ -5,19 +5,23 @@
 import { type Db, MongoClient } from 'mongodb';
 import { expect, it } from 'vitest';
 import { createAcceptQueue } from '../../../api/jobs/accept-queue.ts';
+import { quickFailover } from '../../../deploy/local/mongod.ts';
 import type { ImportRequest } from '../../../pipeline/accept/new-job.ts';
 import { createLogger } from '../../../pipeline/runtime/log.ts';
 import { createCounterStore } from '../../../pipeline/stores/counters.ts';
 import { createJobStore } from '../../../pipeline/stores/jobs/jobs.ts';
 import { collections } from '../../../schemas/documents.ts';
-import { isFrozen } from '../../support/processes.ts';
 import type { Settings } from '../../support/settings.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { setUpFaults } from '../support/fixture.ts';
-import { primaryOf } from '../support/members.ts';
+import { freezeBy } from '../support/freeze.ts';
+import { electAfter, primaryOf } from '../support/members.ts';
 import type { Random } from '../support/random.ts';
 import type { OwnServers } from '../support/servers.ts';
 import { createCaller } from '../support/submit.ts';
+
+/** The primary must not step down before the test has written to it alone. */
+const LONG_ELECTION_MS = 15_000;
 
 export function primaryLost(on: () => OwnServers, random: Random): void {
   const faults = setUpFaults(random, {
@@ -88,9 +92,11 @@ export function primaryLost(on: () => OwnServers, random: Random): void {
     const primary = await primaryOf(replicas);
     const others = replicas.members.filter((name) => name !== primary);
 
+    await electAfter(replicas, primary, LONG_ELECTION_MS);
     // The writer freezes before its write, because a primary without the other members steps down after some seconds.
-    call(writer!.url, { kind: 'import', path: 'nothing.csv', compressed: null, own: false }).catch(() => {});
-    await waitFor(() => isFrozen(writer!), { what: 'the writer before its write' });
+    const ask = () =>
+      call(writer!.url, { kind: 'import', path: 'nothing.csv', compressed: null, own: false });
+    await freezeBy(writer!, ask, 'the writer before its write');
     // Killed, not frozen: a frozen member would read the primary's oplog from its socket when it wakes up.
     for (const name of others) replicas.signal(name, 'SIGKILL');
     writer!.signal('SIGCONT');
@@ -108,5 +114,6 @@ export function primaryLost(on: () => OwnServers, random: Random): void {
     for (const lane of service.lanes) await lane.step('small');
     await faults.expectExact();
     await replicas.revive();
+    await electAfter(replicas, await primaryOf(replicas), quickFailover.electionTimeoutMillis);
   });
 }

@@ -16,6 +16,7 @@ import { isFrozen, type Managed } from '../../support/processes.ts';
 import { asMembers, file, ids } from '../../support/rows.ts';
 import { runAdmin } from '../../support/run-admin.ts';
 import { lastJsonLine } from '../../support/run-headrace.ts';
+import { patient } from '../../support/settings.ts';
 import { setNames } from '../../support/stored-sets.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { copyData, emptyData } from '../support/copies.ts';
@@ -31,7 +32,8 @@ interface Restored {
   lost_jobs: { job: number; partner_id: string }[];
 }
 
-const more = { HEADRACE_TEST_STALL_MS: '3000' };
+/** Servers go down only with all processes, so no call has to fail soon. */
+const more = { ...patient, HEADRACE_TEST_STALL_MS: '3000' };
 
 /** Freezes the pipeline in the middle of jobs, with more jobs queued behind them. */
 async function freezeInFlight({ service }: FaultFixture, random: Random): Promise<void> {

@@ -40,6 +40,14 @@ async function findPrimary(servers: OwnServers): Promise<MemberName> {
 export const primaryOf = (servers: OwnServers): Promise<MemberName> =>
   waitFor(() => findPrimary(servers), { what: 'a primary' });
 
+/** Changes how long members wait for a silent primary before they elect another. */
+export const electAfter = (servers: OwnServers, primary: MemberName, ms: number): Promise<Document> =>
+  direct(servers, primary, async (admin) => {
+    const { config } = await admin({ replSetGetConfig: 1 });
+    const settings = { ...config.settings, electionTimeoutMillis: ms };
+    return admin({ replSetReconfig: { ...config, version: config.version + 1, settings } });
+  });
+
 /** Resolves with the name of the new primary. */
 export async function stepDown(servers: OwnServers): Promise<MemberName> {
   const old = await primaryOf(servers);

@@ -109,7 +109,7 @@ export async function startOwnServers({
     if (canBeCut)
       for (const name of brokersOf(cluster))
         proxies.set(name, await startTcpProxy(() => state().ports[name]!));
-    const { addresses } = await start().catch(() => start());
+    const { addresses } = await waitFor(() => start(), { what: 'the servers', everyMs: 1_000 });
     const logs = join(directory, 'logs');
     mkdirSync(logs, { recursive: true });
     return {

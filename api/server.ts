@@ -76,7 +76,7 @@ export async function startApi(config: ConfigOf<'api'>, log: Logger): Promise<St
   const tracer = createTracer(config, 'headrace-api', log);
   const mongo = await connectMongo(config);
   const publisher = createPublisher(config, log, { sendTimeoutMs: config.limitBackendMs, metrics });
-  const stores = createApiStores(mongo.db);
+  const stores = createApiStores(mongo.db, config);
   exportJobs(metrics, stores.jobs);
   exportDrop(metrics, stores.drop.summary, config);
   exportOldestDelivery(metrics, () => stores.deliveries.oldestPendingSeconds());

@@ -22,6 +22,8 @@ export const tuning = {
   /** A read that delivers nothing for this long is retried from the byte reached. */
   s3IdleMs: 20_000,
   dryRunMb: 100,
+  /** The claim of an API process on a composition report is free after this long without a heartbeat. */
+  compositionDeadMs: 10_000,
   webhookTimeoutMs: 10_000,
   /** Lease of a session with DROP: after a crash, the next one starts when it expires. */
   dropLeaseMs: 60_000,

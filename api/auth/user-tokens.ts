@@ -153,8 +153,9 @@ export async function signUserToken(
     .setProtectedHeader({ alg: 'HS256', typ: 'JWT', kid: id })
     .setIssuer(partner)
     .setAudience(userTokenAudience)
-    .setIssuedAt()
     .setExpirationTime(expiresIn)
+    // Last: each call reads the clock, and the token must not live longer than asked.
+    .setIssuedAt()
     .sign(new TextEncoder().encode(secret));
   const { exp, iat } = decodeJwt(signed);
   if (exp! - iat! > MAX_TOKEN_SECONDS)

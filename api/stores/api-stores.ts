@@ -22,6 +22,7 @@ import { createRequestResultStore } from '../../pipeline/stores/request-results.
 import { createSigningKeyStore } from '../../pipeline/stores/signing-keys.ts';
 import { createUsageStore } from '../../pipeline/stores/usage.ts';
 import { createVoteStore } from '../../pipeline/stores/votes.ts';
+import { type Tuning, tuning } from '../../schemas/tuning.ts';
 import { createApiKeyStore } from './api-keys.ts';
 import { createAuditStore } from './audit.ts';
 import { createChangeStore } from './changes.ts';
@@ -35,7 +36,7 @@ import { createWebhookStore } from './webhooks.ts';
 
 export type ApiStores = ReturnType<typeof createApiStores>;
 
-export const createApiStores = (db: Db) => ({
+export const createApiStores = (db: Db, limits: Pick<Tuning, 'compositionDeadMs'> = tuning) => ({
   acks: createAckStore(db),
   apiKeys: createApiKeyStore(db),
   lateMatches: createLateMatchStore(db),
@@ -45,7 +46,7 @@ export const createApiStores = (db: Db) => ({
   audit: createAuditStore(db),
   changes: createChangeStore(db),
   votes: createVoteStore(db),
-  compositions: createCompositionStore(db),
+  compositions: createCompositionStore(db, limits),
   compositionRows: createCompositionRowStore(db),
   counters: createCounterStore(db),
   deliveries: createDeliveryStore(db),

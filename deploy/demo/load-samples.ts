@@ -12,7 +12,7 @@ import { apiOf, type DemoPartner, type DemoReport } from './provision.ts';
 import { audiences, type DemoAudience, marketplaceSample, type Sample } from './samples.ts';
 import type { Screen } from './screen.ts';
 
-const LOAD_MS = 120_000;
+const LOAD_MS = 600_000;
 
 interface Environment {
   api: ApiClient;

@@ -10,11 +10,10 @@ import type {
   CompositionReport,
 } from '../../schemas/composition-documents.ts';
 import { collections } from '../../schemas/documents.ts';
+import { type Tuning, tuning } from '../../schemas/tuning.ts';
 import type { Scope } from './audiences.ts';
 import { type Held, inFreePlace, type PlaceLimits, type Places } from './places.ts';
 
-/** A claim without a heartbeat for this long is free. */
-export const DEAD_AFTER_MS = 10_000;
 /** Older failures are not reported. */
 const TELL_FAILURE_MS = 60_000;
 
@@ -37,13 +36,16 @@ type NewReport = Omit<CompositionReport, 'startedAt' | 'computedAt' | 'token'>;
 
 const headFields = ['token', 'generation', 'ended', 'visibility', 'overtaken', 'computedAt'] as const;
 const sinceMs = (time: string) => ({ $subtract: ['$$NOW', time] });
-const claimIsAlive = {
-  $and: [{ $gt: ['$claim', null] }, { $lte: [sinceMs('$claim.heartbeat'), DEAD_AFTER_MS] }],
-};
 const failedLately = { $lte: [sinceMs('$failedAt'), TELL_FAILURE_MS] };
 
-export function createCompositionStore(db: Db) {
+export function createCompositionStore(
+  db: Db,
+  { compositionDeadMs }: Pick<Tuning, 'compositionDeadMs'> = tuning,
+) {
   const compositions = db.collection<CompositionDocument>(collections.compositions);
+  const claimIsAlive = {
+    $and: [{ $gt: ['$claim', null] }, { $lte: [sinceMs('$claim.heartbeat'), compositionDeadMs] }],
+  };
   const claimed = (audience: number, token: string) => ({ _id: audience, 'claim.token': token });
 
   async function find(audience: number): Promise<StoredComposition> {

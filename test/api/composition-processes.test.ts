@@ -32,6 +32,7 @@ describe('several API processes', () => {
   });
 
   it('wait for one that is alive, and take over from one that is dead', async () => {
+    await api.service.restart('api', { HEADRACE_TEST_COMPOSITION_DEAD_MS: '10000' });
     const audience = await scene.audience(partner, { rows: { a: devices(7_000, 7_010) } });
     const claim = { token: 'another', generation: 1, progress: 0.25 };
     const beatAgo = (ms: number) =>

@@ -155,7 +155,7 @@ it('an audience is compared with the largest thousand others, those of its custo
 
 it('composing beside 25 reports of another partner takes twice as many steps at most', async () => {
   let steps = 0;
-  const sharing = createTimeSharing({ now: () => steps });
+  const sharing = createTimeSharing({ now: () => steps, overdueMs: 600_000 });
   const counting: TimeSharing = {
     async join() {
       const share = await sharing.join();

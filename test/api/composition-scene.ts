@@ -48,9 +48,9 @@ export async function readReport(call: Call, audience: number, query = '', heade
   return reply!;
 }
 
-/** An API process, a partner and its reports. */
+/** An API process, a partner and its reports. A starved process keeps its claims. */
 export async function useComposition() {
-  const api = await startApiProcess();
+  const api = await startApiProcess({ HEADRACE_TEST_COMPOSITION_DEAD_MS: '600000' });
   afterAll(() => api.stop());
   const partner = await api.partner();
   return {

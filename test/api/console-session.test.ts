@@ -204,7 +204,8 @@ describe('signing out', () => {
 describe('limits', () => {
   it('wrong keys and tokens are counted together, by address; requests by key', async () => {
     const small = await startApi({
-      HEADRACE_TEST_WRONG_KEYS_PER_MINUTE: '6',
+      // One comes back every 30 seconds.
+      HEADRACE_TEST_WRONG_KEYS_PER_MINUTE: '2',
       HEADRACE_TRUSTED_PROXIES: '1',
       HEADRACE_RATE_PER_SECOND: '1',
       HEADRACE_TEST_RATE_BURST_SECONDS: '10',
@@ -221,8 +222,7 @@ describe('limits', () => {
       };
       const statuses = [];
       for (let i = 0; i < 10; i++) statuses.push(await guess(i));
-      expect(statuses.slice(0, 6)).toEqual(Array(6).fill(401));
-      expect(statuses.slice(-3)).toEqual(Array(3).fill(429));
+      expect(statuses).toEqual([401, 401, ...Array(8).fill(429)]);
       const link = `/console/segments/1?token=${await tokenOf(small, someone, 'c')}`;
       const open = (address: string) =>
         visit(small).call('GET', link, { headers: { 'x-forwarded-for': address } });
@@ -234,7 +234,7 @@ describe('limits', () => {
         await signedIn(small, { api_key: someone.key }),
       ];
       const reads = await Promise.all(
-        Array.from({ length: 30 }, (_, i) => sessions[i % 2]!.call('GET', IMPORT)),
+        Array.from({ length: 100 }, (_, i) => sessions[i % 2]!.call('GET', IMPORT)),
       );
       expect(reads.filter(({ status }) => status === 429).length).toBeGreaterThan(10);
       // The partner's own rate limit is separate from that of console users.

@@ -230,8 +230,11 @@ const trials: Record<string, ((partner: TestPartner) => Promise<Trial>)[]> = {
       const { at, path, remove } = await newWebhook(partner);
       const { delivery_id } = (await partner.call('POST', `${path}/test`)).json;
       const delivery = () => collection('deliveries').findOne({ _id: delivery_id });
-      // Wait for the first attempt: a delivery in flight is not sent again.
-      await waitFor(async () => (await delivery())!.tries > 0, { what: 'an attempt' });
+      // A delivery in flight is not sent again: wait for the first attempt, and postpone the next.
+      const tried = { _id: delivery_id, tries: { $gt: 0 }, sender: { $exists: false } };
+      const postpone = () =>
+        collection('deliveries').updateOne(tried, { $set: { dueAt: new Date(Date.now() + 3_600_000) } });
+      await waitFor(async () => (await postpone()).matchedCount === 1, { what: 'an attempt' });
       return {
         at: { ...at, delivery_id },
         effect: async () => (await delivery())?.giveUpAt,

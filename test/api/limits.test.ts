@@ -15,7 +15,9 @@ const api = useApi(() =>
     HEADRACE_RATE_PER_SECOND: '2',
     HEADRACE_TEST_RATE_BURST_SECONDS: '10',
     HEADRACE_MAX_PENDING_JOBS: '5',
-    HEADRACE_TEST_WRONG_KEYS_PER_MINUTE: '6',
+    // One comes back every 30 seconds.
+    HEADRACE_TEST_WRONG_KEYS_PER_MINUTE: '2',
+    HEADRACE_TEST_LIMIT_HEADERS_MS: '60000',
     HEADRACE_TRUSTED_PROXIES: '1',
   }),
 );
@@ -72,7 +74,7 @@ describe('rate', () => {
   it('beyond the burst: 429 with Retry-After and RateLimit headers; another key is not held; tokens come back', async () => {
     const call = await fresh();
     const other = await api.partner();
-    const replies = await Promise.all(Array.from({ length: 60 }, () => call('GET', IMPORT)));
+    const replies = await Promise.all(Array.from({ length: 200 }, () => call('GET', IMPORT)));
     const refused = replies.filter(({ status }) => status === 429);
     expect(replies.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(20);
     expect(refused.length).toBeGreaterThan(0);
@@ -166,8 +168,8 @@ describe('wrong keys', () => {
       Array.from({ length: 20 }, (_, i) => ask(wrong(i), `198.51.100.${i}, 192.0.2.1`)),
     );
     const refused = replies.filter(({ status }) => status === 429);
-    expect(replies.filter(({ status }) => status === 401)).toHaveLength(6);
-    expect(refused).toHaveLength(14);
+    expect(replies.filter(({ status }) => status === 401)).toHaveLength(2);
+    expect(refused).toHaveLength(18);
     for (const reply of refused) {
       expect(reply.json.code).toBe('too_many_wrong_keys');
       expect(Number(reply.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
@@ -184,7 +186,7 @@ describe('wrong keys', () => {
     for (let i = 0; i < 10; i++) expect((await ask(partner.key, '192.0.2.3')).status).toBe(200);
     const statuses = [];
     for (let i = 0; i < 8; i++) statuses.push((await ask(forged, '192.0.2.3')).status);
-    expect(statuses).toEqual([401, 401, 401, 401, 401, 401, 429, 429]);
+    expect(statuses).toEqual([401, 401, ...Array(6).fill(429)]);
     expect((await ask(partner.key, '192.0.2.3')).status).toBe(200);
   });
 });

@@ -157,14 +157,16 @@ it('a load has one, its customer sees it, and a clear fails it at once', async (
   expect(seen.at(-1)).toMatchObject({ phase: 'done', rows: 50, files: 1 });
   expect((await call('GET', `/v1/firstparty/audience/${id}/loads/${id}/progress`)).json).toEqual(seen.at(-1));
 
-  // Behind a job that takes a while.
-  await driver.upload(partner, 'slow/1.csv', bigFile(200_000, 'seen'));
+  // Behind a job that does not end before.
+  await driver.upload(partner, 'slow/1.csv', file(ids(10), 'seen'));
+  const slow = proxy.stall(`${partner.prefix}slow/1.csv`, 0);
   await driver.createAudience(partner, 'slow/');
   const location = (
     await call('PATCH', `${AUDIENCE}/${id}`, { body: { file_path: 'visitors.csv' } })
   ).headers.get('location')!;
   await call('PUT', `${AUDIENCE}/${id}`);
   expect((await call('GET', `${location}/progress`)).json).toMatchObject({ phase: 'failed', status: 3 });
+  slow.letGo();
 
   const others = await callerOf(service, driver, await driver.partner());
   for (const path of [`${IMPORT}/${id}/progress`, `${AUDIENCE}/${id}/loads/${id}/progress`])

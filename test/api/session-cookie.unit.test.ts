@@ -12,7 +12,7 @@ const session: Session = {
   customer: 'c',
   key: null,
   tokenKey: null,
-  expiresAt: Date.now() + 60_000,
+  expiresAt: Date.now() + 3_600_000,
 };
 const sealed = (content: Session = session, by = secret) => sealSession(by, content)!;
 const cookie = (text: string) => `headrace_session=${text}`;

@@ -106,7 +106,7 @@ describe('a suspended partner', () => {
     await service.restart('pipeline');
     const job = await endOf(id);
     expect(job.errors).toMatchObject([{ code: 'cancelled' }]);
-    expect((await callOf(partner)('GET', IMPORT)).json.code).toBe('partner_suspended');
+    await waitFor(isRefused(partner), { what: 'the suspended partner to be refused' });
   });
 });
 

@@ -6,7 +6,7 @@ import { startApiOnOwnData } from './support.ts';
 import { useApi, usePartner } from './use-api.ts';
 import { attempted } from './webhook-receiver.ts';
 
-const api = useApi(startApiOnOwnData);
+const api = useApi(() => startApiOnOwnData({ HEADRACE_TEST_WEBHOOK_TIMEOUT_MS: '60000' }));
 const partner = usePartner(api);
 
 it('a private URL is refused when it is registered', async () => {

@@ -19,7 +19,11 @@ await ensureCertificates(trusted, [
 await ensureCertificates(unknown, [{ name: 'good', subject: 'receiver' }]);
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 const { service, driver } = await useService({
-  env: { HEADRACE_WEBHOOK_ALLOW_PRIVATE: '1', NODE_EXTRA_CA_CERTS: join(trusted, 'ca.pem') },
+  env: {
+    HEADRACE_WEBHOOK_ALLOW_PRIVATE: '1',
+    HEADRACE_TEST_WEBHOOK_TIMEOUT_MS: '60000',
+    NODE_EXTRA_CA_CERTS: join(trusted, 'ca.pem'),
+  },
 });
 afterAll(() => Promise.all(receivers.map((receiver) => receiver.close())));
 const call = await callerOf(service, driver, await driver.partner());

@@ -51,7 +51,8 @@ async function runOldValidate(
   const holds = known.splice(0);
   const stage = { name: 'validate', input: 'rows', weigh: () => 0, handle: async () => {} } as const;
   const consumption = consume(stage, {
-    member: createMember(config, silent, stage),
+    // Evicted before its commit, it would write a letter twice.
+    member: createMember({ ...config, sessionTimeoutMs: 60_000 }, silent, stage),
     log: silent,
     publisher,
     retry: createRetry(silent),

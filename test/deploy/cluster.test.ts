@@ -96,12 +96,18 @@ test('topics have three replicas of which two must be in sync; the set has three
     }),
   );
   expect(settings.resources[0]!.configEntries[0]).toMatchObject({ configValue: '2' });
-  await withMongo(async (client) => {
-    const { config } = await client.db('admin').command({ replSetGetConfig: 1 });
-    expect(config.members).toHaveLength(3);
-    expect(config.settings).toMatchObject({ electionTimeoutMillis: 3_000 });
-    await client.db('x').collection<{ _id: string }>('x').insertOne({ _id: 'kept' });
-  });
+  // An election may interrupt both.
+  const config = await waitFor(
+    () =>
+      withMongo(async (client) => {
+        const kept = client.db('x').collection<{ _id: string }>('x');
+        await kept.replaceOne({ _id: 'kept' }, {}, { upsert: true });
+        return (await client.db('admin').command({ replSetGetConfig: 1 })).config;
+      }),
+    { what: 'the configuration of the set' },
+  );
+  expect(config.members).toHaveLength(3);
+  expect(config.settings).toMatchObject({ electionTimeoutMillis: 3_000 });
 });
 
 test('a broker and a member that died show in status, and up starts them and nothing else, on their old ports', async () => {

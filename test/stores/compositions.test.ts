@@ -1,6 +1,6 @@
 import { Binary } from 'mongodb';
 import { beforeAll, expect, it } from 'vitest';
-import { createCompositionStore, DEAD_AFTER_MS } from '../../pipeline/stores/compositions.ts';
+import { createCompositionStore } from '../../pipeline/stores/compositions.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import type { CompositionDocument } from '../../schemas/composition-documents.ts';
 import { collections } from '../../schemas/documents.ts';
@@ -8,7 +8,8 @@ import { openDatabase } from '../sets/database.ts';
 
 const database = openDatabase();
 beforeAll(() => ensureIndexes(database.db));
-const store = () => createCompositionStore(database.db);
+const DEAD_AFTER_MS = 600_000;
+const store = () => createCompositionStore(database.db, { compositionDeadMs: DEAD_AFTER_MS });
 const documents = () => database.db.collection<CompositionDocument>(collections.compositions);
 const report = {
   generation: 1,

@@ -78,6 +78,8 @@ async function startShared(name: SharedName): Promise<Service> {
     ...patient,
     // All tests share one client address.
     HEADRACE_TEST_WRONG_KEYS_PER_MINUTE: '100000',
+    // The receivers live in the test processes.
+    HEADRACE_TEST_WEBHOOK_TIMEOUT_MS: '60000',
     HEADRACE_MONGO_DATABASE: `shared-${name}`,
     HEADRACE_TOPIC_PREFIX: `shared-${name}`,
     HEADRACE_GROUP_PREFIX: `shared-${name}`,

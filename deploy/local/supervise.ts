@@ -33,7 +33,7 @@ export interface Command {
 }
 
 /** Generous, for busy machines; a process that exits is noticed at once. */
-export const START_MS = 600_000;
+export const START_MS = 300_000;
 
 export interface Startable {
   readonly name: ProcessName;

@@ -30,8 +30,8 @@ import type { SplitStep, SplitStepName } from './split/steps.ts';
 const PLACES = { own: 4, shared: 12, total: 48 };
 /** Batches of a file in flight to Kafka while the next one is cut. */
 const IN_FLIGHT = 3;
-/** Maximum size of a batch's message besides its rows. */
-const MESSAGE_OVERHEAD = 1_000;
+/** A batch takes as long to validate as this many more bytes of rows: others must not queue behind thousands of tiny ones. */
+const BATCH_OVERHEAD = 32_000;
 const HOLD_MS = 500;
 /** Compressed files of at least this size are finished by the process that started them; smaller ones are simply restarted. */
 const IN_HAND_BYTES = 65_536;
@@ -128,7 +128,7 @@ export function createSplitFiles(deps: SplitDependencies): Stage<SplitStepName> 
     };
     /** A file that waits for room keeps only one batch in memory. */
     const send = async (cut: Cut) => {
-      const rows = { partner: file.partner, job: file.job, bytes: cut.rows.length + MESSAGE_OVERHEAD };
+      const rows = { partner: file.partner, job: file.job, bytes: cut.rows.length + BATCH_OVERHEAD };
       const sendWithin = await rowsAhead.room(rows, step.signal);
       const sent = sendWithin(() => publish(cut)).then(
         (placed) => {

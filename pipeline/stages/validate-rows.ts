@@ -52,8 +52,8 @@ export interface ValidateDependencies {
 const COMMIT_MS = 100;
 /** Larger batches take milliseconds to parse. */
 const TURN_BYTES = 50_000;
-/** Bytes in the messages of a batch besides its devices. */
-const MESSAGE_OVERHEAD = 500;
+/** A message takes the sink as long as this many more bytes of devices. */
+const MESSAGE_OVERHEAD = 1_000;
 
 /** Hashes of the valid identifiers in rows. */
 const hashesIn = (rows: { raw: string }[], hash: DeviceHash): number[] => [
@@ -132,7 +132,7 @@ export function createValidateRows(deps: ValidateDependencies): Stage<ValidateSt
 
   async function sendWithin(batch: RowBatch, slots: ParsedRows['slots'], step: ValidateStep): Promise<void> {
     const { partner, job, file, batch: number } = batch;
-    const bytes = sizeOfBatch({ slots }) + MESSAGE_OVERHEAD;
+    const bytes = sizeOfBatch({ slots }) + MESSAGE_OVERHEAD * slots.length;
     const send = await devicesAhead.room({ partner, job, bytes }, step.signal);
     await send(() => step('devices', () => sendDevices({ job, file, batch: number, slots })));
   }

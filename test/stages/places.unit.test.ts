@@ -106,7 +106,7 @@ it('beyond the total, partners take turns; small files do not wait for large one
 it('many small files share a place', async () => {
   const { read, now } = setUp({ own: 1 });
   for (let n = 0; n < 100; n++) void read(`${n}`, { size: SMALL });
-  expect((await now()).split(' ')).toHaveLength(64);
+  expect((await now()).split(' ')).toHaveLength(16);
 });
 
 it('one that is not wanted any more leaves the queue', async () => {

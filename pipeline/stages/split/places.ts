@@ -27,7 +27,7 @@ interface Limits {
 }
 
 /** Parts of a place. */
-const PARTS = 64;
+const PARTS = 16;
 /** Reading a smaller file is mostly waiting. */
 const LARGE_BYTES = 1_000_000;
 

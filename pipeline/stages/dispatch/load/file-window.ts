@@ -3,8 +3,8 @@ import type { FileDocument } from '../../../../schemas/job-documents.ts';
 
 type Sized = Pick<FileDocument, 'size' | 'batchBytes'>;
 
-/** A small file mostly waits. */
-export const SMALL_FILES_A_PLACE = 32;
+/** A small file mostly waits for its storage. With more in flight, other partners' files would queue behind them. */
+export const SMALL_FILES_A_PLACE = 16;
 
 export const placesOf = ({ size, batchBytes }: Sized): number =>
   Math.min(1, Math.max(size / batchBytes, 1 / SMALL_FILES_A_PLACE));

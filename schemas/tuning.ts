@@ -5,7 +5,7 @@
 export const tuning = {
   /** Maximum jobs in flight. Up to as many more are admitted as the first of their lane. */
   jobWindow: 256,
-  /** Files of a job in flight; up to 32 small ones count as one. */
+  /** Files of a job in flight; up to 16 small ones count as one. */
   fileWindow: 64,
   /** Megabytes of rows in flight from split to validate, per process: a third of a second's work of validate. */
   rowsAheadMb: 8,

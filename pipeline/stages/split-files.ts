@@ -30,7 +30,7 @@ import type { SplitStep, SplitStepName } from './split/steps.ts';
 const PLACES = { own: 4, shared: 12, total: 48 };
 /** Batches of a file in flight to Kafka while the next one is cut. */
 const IN_FLIGHT = 3;
-/** A batch takes as long to validate as this many more bytes of rows: others must not queue behind thousands of tiny ones. */
+/** Fixed cost of validating a batch, in bytes of rows (estimated). Keeps the queue short when a prefix has thousands of tiny files. */
 const BATCH_OVERHEAD = 32_000;
 const HOLD_MS = 500;
 /** Compressed files of at least this size are finished by the process that started them; smaller ones are simply restarted. */

@@ -52,7 +52,7 @@ export interface ValidateDependencies {
 const COMMIT_MS = 100;
 /** Larger batches take milliseconds to parse. */
 const TURN_BYTES = 50_000;
-/** A message takes the sink as long as this many more bytes of devices. */
+/** Fixed cost of a message for the sink, in bytes of devices (estimated). */
 const MESSAGE_OVERHEAD = 1_000;
 
 /** Hashes of the valid identifiers in rows. */

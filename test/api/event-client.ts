@@ -70,3 +70,13 @@ export async function openEvents(url: string, headers: Record<string, string>) {
     },
   };
 }
+
+/** Repeats a request that was refused. */
+export const untilOpen = (ask: () => ReturnType<typeof openEvents>) =>
+  waitFor(
+    async () => {
+      const stream = await ask();
+      return stream.status === 200 ? stream : undefined;
+    },
+    { what: 'an event stream' },
+  );

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createApiKeyStore } from '../../api/stores/api-keys.ts';
 import { audience, audienceLoad, importLog } from '../../schemas/http-answers.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { openEvents } from './event-client.ts';
+import { openEvents, untilOpen } from './event-client.ts';
 import { openRaw, rawRequest } from './raw-socket.ts';
 import { AUDIENCE, createCaller, IMPORT, startApi, startApiProcess } from './support.ts';
 import { useApi, usePartner } from './use-api.ts';
@@ -25,14 +25,6 @@ const open = (
 ) => openEvents(`${api.service.apiUrl}${path}/events`, { authorization: `Bearer ${key}`, ...headers });
 const resume = (path: string, lastEventId: string, key = partner.key) =>
   open(path, { key, headers: { 'last-event-id': lastEventId } });
-const untilOpen = (ask: () => ReturnType<typeof openEvents>) =>
-  waitFor(
-    async () => {
-      const stream = await ask();
-      return stream.status === 200 ? stream : undefined;
-    },
-    { what: 'a stream that opens' },
-  );
 const queue = (file_path = 'a.csv', by = partner) => by.queueImport(file_path);
 const create = (name = 'n', customer?: string) => partner.createAudience({ name, customer });
 const change = (id: number, set: object) =>

@@ -40,7 +40,7 @@ export interface CallOptions {
 export type Call = (method: string, path: string, options?: CallOptions) => Promise<Reply>;
 
 /** The server may close a kept-alive connection just as it is reused, if this process was busy. */
-export const isClosed = ({ cause }: Error): boolean =>
+const isClosed = ({ cause }: Error): boolean =>
   ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'].includes((cause as { code?: string } | undefined)?.code ?? '');
 
 export function createCaller(base: string, key?: string): Call {

@@ -1,7 +1,7 @@
 /** kill -9 of mongod under open event streams: they stay open and miss no event. */
 import { expect, it, onTestFinished } from 'vitest';
 import { addressesAsEnvironment } from '../../../deploy/local/addresses.ts';
-import { openEvents } from '../../api/event-client.ts';
+import { openEvents, untilOpen } from '../../api/event-client.ts';
 import { IMPORT, startApiProcess } from '../../api/support.ts';
 import { impatient } from '../../support/settings.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -16,14 +16,7 @@ export function eventStreams(on: () => OwnServers): void {
     const authorization = `Bearer ${partner.key}`;
     const ask = (headers = {}) =>
       openEvents(`${api.service.apiUrl}${IMPORT}/events`, { authorization, ...headers });
-    const open = (headers = {}) =>
-      waitFor(
-        async () => {
-          const stream = await ask(headers);
-          return stream.status === 200 ? stream : undefined;
-        },
-        { what: 'an event stream' },
-      );
+    const open = (headers = {}) => untilOpen(() => ask(headers));
     const post = async () => {
       const { status, json } = await partner.call('POST', IMPORT, { body: { file_path: 'a', key_type: 0 } });
       return status === 202 ? (json.import_log_id as number) : undefined;

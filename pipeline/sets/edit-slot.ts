@@ -109,7 +109,7 @@ export interface SlotEdit {
 /** One of several jobs to merge together is already merged or dropped: merge them one by one. */
 class NotTogether extends Error {}
 
-const WRITE_BYTES = 4 << 20;
+const WRITE_BYTES = 1 << 20;
 
 /** Starts with the time, so that a sweep knows its age. */
 const newToken = () => Date.now().toString(36) + randomBytes(3).toString('hex');

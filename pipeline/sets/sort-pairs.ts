@@ -2,6 +2,7 @@
 import type { Addresses } from '../formats/address-ranges.ts';
 import type { DeviceHash } from '../formats/device-hash.ts';
 import { ADDRESS_BITS, addressOf, IDENTIFIER_BYTES, WORDS } from '../formats/identifier.ts';
+import { nextTurn } from '../runtime/loop-turn.ts';
 import { copyDevices } from '../wire/device-groups.ts';
 import { compareWords, type Devices } from './devices.ts';
 
@@ -105,9 +106,33 @@ interface SortedPairs {
 
 /** Consumes the pairs: their columns are released. */
 export function sortPairs(pairs: Pairs, hash: DeviceHash): SortedPairs {
-  const { records, order } = sortRecords(pairs, hash);
+  for (const pieces = sorting(pairs, hash); ; ) {
+    const { done, value } = pieces.next();
+    if (done) return value;
+  }
+}
+
+/** The same, with many pairs in several turns of the event loop. */
+export async function sortPairsInTurns(pairs: Pairs, hash: DeviceHash): Promise<SortedPairs> {
+  for (const pieces = sorting(pairs, hash); ; await nextTurn()) {
+    const { done, value } = pieces.next();
+    if (done) return value;
+  }
+}
+
+/** Yields before each piece of long work. */
+type InPieces<Result> = Generator<undefined, Result>;
+
+function* sorting(pairs: Pairs, hash: DeviceHash): InPieces<SortedPairs> {
+  const room = takeSortRoom(pairs.count);
+  yield* sortRecords(pairs, room, hash);
   pairs.release();
-  const { count, fileOf } = pairs;
+  const sorted = yield* withoutRepetitions(pairs, room);
+  releaseSortRoom(room);
+  return sorted;
+}
+
+function* withoutRepetitions({ count, fileOf }: Pairs, { records, order }: SortRoom): InPieces<SortedPairs> {
   const words = new Uint32Array(count * WORDS);
   const addresses = new Uint32Array(count);
   const ends = new Uint32Array(count);
@@ -115,21 +140,24 @@ export function sortPairs(pairs: Pairs, hash: DeviceHash): SortedPairs {
   const pairsOfFile = new Uint32Array(fileOf.length);
   let devices = 0;
   let end = 0;
-  for (let i = 0, last = -1; i < count; i++) {
-    const pair = order[i]!;
-    const key = records[pair + KEY]!;
-    const file = records[pair + FILE]!;
-    const isSameDevice = last >= 0 && compareWords(records, pair, records, last) === 0;
-    const isSamePair = isSameDevice && key === records[last + KEY];
-    if (!isSameDevice) {
-      for (let word = 0; word < WORDS; word++) words[devices * WORDS + word] = records[pair + word]!;
-      addresses[devices++] = records[pair + ADDRESS]!;
+  let last = -1;
+  yield* inPieces(count, (from, to) => {
+    for (let i = from; i < to; i++) {
+      const pair = order[i]!;
+      const key = records[pair + KEY]!;
+      const file = records[pair + FILE]!;
+      const isSameDevice = last >= 0 && compareWords(records, pair, records, last) === 0;
+      const isSamePair = isSameDevice && key === records[last + KEY];
+      if (!isSameDevice) {
+        for (let word = 0; word < WORDS; word++) words[devices * WORDS + word] = records[pair + word]!;
+        addresses[devices++] = records[pair + ADDRESS]!;
+      }
+      if (!isSamePair && key !== 0) keys[end++] = key;
+      ends[devices - 1] = end;
+      if (!isSamePair || file !== records[last + FILE]) pairsOfFile[file]!++;
+      last = pair;
     }
-    if (!isSamePair && key !== 0) keys[end++] = key;
-    ends[devices - 1] = end;
-    if (!isSamePair || file !== records[last + FILE]) pairsOfFile[file]!++;
-    last = pair;
-  }
+  });
   return {
     devices: {
       count: devices,
@@ -150,58 +178,81 @@ const FILE = 6;
 const PAIRS_A_BUCKET = 16;
 /** Up to this many are sorted by insertion, which is faster. */
 const FEW = 64;
+/** A pass over them takes a few milliseconds. */
+const PAIRS_A_PIECE = 2 ** 15;
 
-const sortRoomFor = (pairs: number) => ({
+function* inPieces(count: number, pass: (from: number, to: number) => void): InPieces<void> {
+  for (let from = 0; from < count; from += PAIRS_A_PIECE) {
+    if (count > PAIRS_A_PIECE) yield;
+    pass(from, Math.min(count, from + PAIRS_A_PIECE));
+  }
+}
+
+interface SortRoom {
+  addresses: Uint32Array;
+  records: Uint32Array;
+  order: Uint32Array;
+}
+const sortRoomFor = (pairs: number): SortRoom => ({
   addresses: new Uint32Array(pairs),
   records: new Uint32Array(pairs * RECORD),
   order: new Uint32Array(pairs),
 });
-let sortRoom = sortRoomFor(0);
+let spareRoom = sortRoomFor(0);
 
-/** Valid until the next sort; sorts are synchronous. */
-function takeSortRoom(pairs: number): typeof sortRoom {
-  if (pairs <= sortRoom.order.length) return sortRoom;
+function takeSortRoom(pairs: number): SortRoom {
   if (pairs > MAX_KEPT) return sortRoomFor(pairs);
+  const room = spareRoom;
+  spareRoom = sortRoomFor(0);
   // Rounded up, so that it rarely grows: untouched pages take no memory.
-  sortRoom = sortRoomFor(2 ** Math.ceil(Math.log2(pairs)));
-  return sortRoom;
+  return pairs <= room.order.length ? room : sortRoomFor(2 ** Math.ceil(Math.log2(pairs)));
+}
+
+function releaseSortRoom(room: SortRoom): void {
+  const { length } = room.order;
+  if (length > spareRoom.order.length && length <= MAX_KEPT) spareRoom = room;
 }
 
 /**
  * Bucket sort: addresses are uniform, so buckets are small and contiguous in memory. A sort of all pairs at once would miss the cache at
  * every comparison.
  */
-function sortRecords(
-  { count, columns }: Pairs,
-  hash: DeviceHash,
-): { records: Uint32Array; order: Uint32Array } {
+function* sortRecords({ count, columns }: Pairs, room: SortRoom, hash: DeviceHash): InPieces<void> {
   const { words, keys, files } = columns;
-  const { addresses, records, order } = takeSortRoom(count);
+  const { addresses, records, order } = room;
   let [min, max] = [2 ** ADDRESS_BITS, 0];
-  for (let pair = 0; pair < count; pair++) {
-    const address = addressOf(hash(words, pair * WORDS));
-    addresses[pair] = address;
-    if (address < min) min = address;
-    if (address > max) max = address;
-  }
+  yield* inPieces(count, (from, to) => {
+    for (let pair = from; pair < to; pair++) {
+      const address = addressOf(hash(words, pair * WORDS));
+      addresses[pair] = address;
+      if (address < min) min = address;
+      if (address > max) max = address;
+    }
+  });
   const bits = Math.ceil(Math.log2(1 + count / PAIRS_A_BUCKET));
   const shift = Math.max(0, 32 - Math.clz32(max - min) - bits);
   const ends = new Uint32Array(2 ** bits + 1);
   for (let pair = 0; pair < count; pair++) ends[((addresses[pair]! - min) >>> shift) + 1]!++;
   for (let bucket = 1; bucket < ends.length; bucket++) ends[bucket]! += ends[bucket - 1]!;
 
-  for (let pair = 0; pair < count; pair++) {
-    const address = addresses[pair]!;
-    const at = ends[(address - min) >>> shift]!++ * RECORD;
-    for (let word = 0; word < WORDS; word++) records[at + word] = words[pair * WORDS + word]!;
-    records[at + ADDRESS] = address;
-    records[at + KEY] = keys[pair]!;
-    records[at + FILE] = files[pair]!;
-  }
-  for (let i = 0; i < count; i++) order[i] = i * RECORD;
-  for (let bucket = 0, start = 0; start < count; start = ends[bucket++]!)
-    sortBucket(records, order, start, ends[bucket]!);
-  return { records, order };
+  yield* inPieces(count, (from, to) => {
+    for (let pair = from; pair < to; pair++) {
+      const address = addresses[pair]!;
+      const at = ends[(address - min) >>> shift]!++ * RECORD;
+      for (let word = 0; word < WORDS; word++) records[at + word] = words[pair * WORDS + word]!;
+      records[at + ADDRESS] = address;
+      records[at + KEY] = keys[pair]!;
+      records[at + FILE] = files[pair]!;
+    }
+  });
+  yield* inPieces(count, (from, to) => {
+    for (let i = from; i < to; i++) order[i] = i * RECORD;
+  });
+  let bucket = 0;
+  let start = 0;
+  yield* inPieces(count, (_from, to) => {
+    for (; start < to; start = ends[bucket++]!) sortBucket(records, order, start, ends[bucket]!);
+  });
 }
 
 function sortBucket(records: Uint32Array, order: Uint32Array, start: number, end: number): void {

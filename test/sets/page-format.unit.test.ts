@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { concatenate, merge, positionOf, slice } from '../../pipeline/sets/devices.ts';
 import { createKeyReader, decode, encode } from '../../pipeline/sets/page-format.ts';
-import { Pairs, sortPairs } from '../../pipeline/sets/sort-pairs.ts';
-import { fromHex, keyed, numberedDevice, testPlacement, toPlain } from './devices.ts';
+import { Pairs, sortPairs, sortPairsInTurns } from '../../pipeline/sets/sort-pairs.ts';
+import { fromHex, keyed, numberedDevice, randomDevices, testPlacement, toPlain } from './devices.ts';
 
 const MAX_KEY = 2 ** 32 - 1;
 /** Triples of a device's number, a key (0 means none) and a file. */
@@ -36,6 +36,9 @@ function plain(all: Pair[]): Map<string, number[]> {
 }
 const sorted = <V>(map: Map<string, V>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
 
+const asBuffer = ({ buffer, byteOffset, byteLength }: Uint32Array) =>
+  Buffer.from(buffer, byteOffset, byteLength);
+
 describe('pairs of devices and keys', () => {
   it('are sorted by address, each device once, with its keys; and counted by file', () => {
     fc.assert(
@@ -52,6 +55,31 @@ describe('pairs of devices and keys', () => {
         expect(filePairs).toEqual(byFile);
       }),
     );
+  });
+
+  it('are the same when sorted in turns, two large sorts at once; other work goes on in between', async () => {
+    const COUNT = 100_000;
+    const large = (seed: number) => {
+      const columns = new Pairs();
+      // Two files that share half of their devices.
+      const devices = randomDevices(COUNT, seed);
+      columns.add(devices, 0, COUNT, 1, 0);
+      columns.add(devices, devices.length / 2, COUNT / 2, 2, 1);
+      return columns;
+    };
+    const seeds = [1, 2];
+    const expected = seeds.map((seed) => sortPairs(large(seed), testPlacement.hash));
+    let turns = 0;
+    const timer = setInterval(() => turns++, 0);
+    const inTurns = await Promise.all(seeds.map((seed) => sortPairsInTurns(large(seed), testPlacement.hash)));
+    clearInterval(timer);
+    expect(turns).toBeGreaterThan(10);
+    for (const [i, { devices, filePairs }] of inTurns.entries()) {
+      expect(filePairs).toEqual(expected[i]!.filePairs);
+      expect(devices.count).toBe(COUNT);
+      for (const part of ['words', 'addresses', 'ends', 'keys'] as const)
+        expect(Buffer.compare(asBuffer(devices[part]), asBuffer(expected[i]!.devices[part]))).toBe(0);
+    }
   });
 
   it('are the same when they were merged, cut and joined again', () => {

@@ -8,7 +8,7 @@ import { OTHER_EVENTS } from '../../formats/parse-rows.ts';
 import { SeenBatches } from '../../formats/seen-batches.ts';
 import { asBytes, createWriter, type Devices, firstKey } from '../../sets/devices.ts';
 import type { Suppressed } from '../../sets/edit-slot.ts';
-import { Pairs, sortPairs } from '../../sets/sort-pairs.ts';
+import { Pairs, sortPairsInTurns } from '../../sets/sort-pairs.ts';
 import { eachGroup } from '../../wire/device-groups.ts';
 
 export interface GatheredSlot {
@@ -61,7 +61,7 @@ export async function gatherSlot(
     });
   }
   pairs.renumberKeys(await numberKeys(names.entries.texts()));
-  const { devices, filePairs } = sortPairs(pairs, hash);
+  const { devices, filePairs } = await sortPairsInTurns(pairs, hash);
   const counts = {
     uniqueDevices: devices.count,
     pairs: pairs.count,

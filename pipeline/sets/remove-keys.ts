@@ -2,24 +2,33 @@
  * Removes keys from all devices of a slot, and devices without any key left, in one pass. When this resolves, the old pages are removed,
  * even if an earlier process replaced them and died before removing them.
  */
-import { createWriter, type Devices, firstKey } from './devices.ts';
+import { WORDS } from '../formats/identifier.ts';
+import { nextTurn } from '../runtime/loop-turn.ts';
+import { oneAhead } from '../runtime/one-ahead.ts';
+import { createKeyCounts } from './count-keys.ts';
+import type { Devices } from './devices.ts';
 import { type EditDeps, type Edited, editSlot, type SlotTarget } from './edit-slot.ts';
 import { put } from './merge-devices.ts';
-import { devicesOf, groupsOf, loadRegion } from './read-regions.ts';
+import { type Chosen, devicesOf, groupsOf, loadRegion } from './read-regions.ts';
 
 export async function removeKeys(
   deps: EditDeps,
   target: SlotTarget,
   keys: ReadonlySet<number>,
 ): Promise<Edited> {
+  const isRemoved = flagsOf(keys);
   const edited = await editSlot(deps, target, async (edit) => {
-    for (const group of groupsOf(edit.regions(), undefined)) {
-      const loaded = await Promise.all(group.map(([region]) => loadRegion(deps, edit.manifest, region)));
+    const load = (group: Chosen[]) =>
+      Promise.all(group.map(([region]) => loadRegion(deps, edit.manifest, region)));
+    for await (const loaded of oneAhead(groupsOf(edit.regions(), undefined), load)) {
       for (const each of loaded) {
         await edit.renew();
+        await nextTurn();
         const before = devicesOf(each.levels, deps.hash);
-        const { kept, changed } = without(before, keys, edit.change.pairs);
+        await nextTurn();
+        const { kept, changed } = without(before, isRemoved, edit.change.pairs);
         if (changed === 0) continue;
+        await nextTurn();
         edit.change.devices += changed;
         edit.total -= before.count - kept.count;
         await put(edit, each.region, edit.layOut.asRegions(kept, each.region));
@@ -30,28 +39,61 @@ export async function removeKeys(
   return edited;
 }
 
+type IsRemoved = (key: number) => boolean;
+
+/** Keys are numbered from 1 on, so a table of them is small. */
+const MAX_FLAGS = 2 ** 24;
+
+/** A table: look-ups in a set would take most of the time of a deletion. */
+function flagsOf(keys: ReadonlySet<number>): IsRemoved {
+  let size = 1;
+  for (const key of keys) size = Math.max(size, key + 1);
+  if (size > MAX_FLAGS) return (key) => keys.has(key);
+  const flags = new Uint8Array(size);
+  for (const key of keys) flags[key] = 1;
+  return (key) => key < size && flags[key] === 1;
+}
+
+/** With the arrays in locals: every key of every stored device passes here. */
 function without(
-  devices: Devices,
-  keys: ReadonlySet<number>,
+  { count, words, addresses, ends, keys }: Devices,
+  isRemoved: IsRemoved,
   removed: Map<number, number>,
 ): { kept: Devices; changed: number } {
-  const writer = createWriter(devices.count, devices.keys.length);
+  const kept = {
+    words: new Uint32Array(words.length),
+    addresses: new Uint32Array(count),
+    ends: new Uint32Array(count),
+    keys: new Uint32Array(keys.length),
+  };
+  const counts = createKeyCounts();
+  let devices = 0;
+  let end = 0;
   let changed = 0;
-  for (let n = 0; n < devices.count; n++) {
-    let isChanged = false;
-    let isBegun = false;
-    for (let at = firstKey(devices, n); at < devices.ends[n]!; at++) {
-      const key = devices.keys[at]!;
-      if (keys.has(key)) {
-        isChanged = true;
-        removed.set(key, (removed.get(key) ?? 0) + 1);
-        continue;
-      }
-      if (!isBegun) writer.begin(devices, n);
-      isBegun = true;
-      writer.key(key);
+  for (let n = 0, at = 0; n < count; n++) {
+    const first = end;
+    const endOfDevice = ends[n]!;
+    const size = endOfDevice - at;
+    for (; at < endOfDevice; at++) {
+      const key = keys[at]!;
+      if (isRemoved(key)) counts.add(key);
+      else kept.keys[end++] = key;
     }
-    if (isChanged) changed++;
+    if (end - first < size) changed++;
+    if (end === first) continue;
+    for (let word = 0; word < WORDS; word++) kept.words[devices * WORDS + word] = words[n * WORDS + word]!;
+    kept.addresses[devices] = addresses[n]!;
+    kept.ends[devices++] = end;
   }
-  return { kept: writer.finish(), changed };
+  counts.addTo(removed);
+  return {
+    kept: {
+      count: devices,
+      words: kept.words.subarray(0, devices * WORDS),
+      addresses: kept.addresses.subarray(0, devices),
+      ends: kept.ends.subarray(0, devices),
+      keys: kept.keys.subarray(0, end),
+    },
+    changed,
+  };
 }

@@ -1,4 +1,5 @@
 /** Removes attributes from all devices of some slots, for a deletion. Repeated after a crash, it returns the first count. */
+import { createOneAtATime } from '../../runtime/one-at-a-time.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
 import type { AckStore } from '../../stores/acks.ts';
 import { countsOf, noChange, notMerged, slotBySlot } from './drop-job.ts';
@@ -8,12 +9,17 @@ interface Dependencies {
   acks: Pick<AckStore, 'recordAndAdvance'>;
 }
 
-export const createRemoveAttributes = ({ sets, acks }: Dependencies) =>
-  slotBySlot(acks, async ({ job, attributes }, target, step) => {
+export function createRemoveAttributes({ sets, acks }: Dependencies) {
+  const oneAtATime = createOneAtATime();
+  return slotBySlot(acks, async ({ job, attributes }, target, step) => {
     const keys = new Set(attributes);
-    const { changes } = await step('remove-keys', () => sets.removeKeys(target, keys));
+    // Slots of other partitions would not be done sooner, but locked for longer, and imports of others wait for each.
+    const { changes } = await oneAtATime('slot', () =>
+      step('remove-keys', () => sets.removeKeys(target, keys)),
+    );
     const change = changes.find((known) => known.job === job);
     return change?.dropped
       ? notMerged(job, target.slot, 0)
       : { ...noChange(job, target.slot, 0), ...countsOf(change) };
   });
+}

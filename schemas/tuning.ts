@@ -7,9 +7,9 @@ export const tuning = {
   jobWindow: 256,
   /** Files of a job in flight; up to 16 small ones count as one. */
   fileWindow: 64,
-  /** Megabytes of rows in flight from split to validate, per process: a third of a second's work of validate. */
+  /** Megabytes of rows in flight from split to validate, per process: a third of a second's work. Half while several partners load. */
   rowsAheadMb: 8,
-  /** Megabytes of devices in flight from validate to sink, per process. */
+  /** Megabytes of devices in flight from validate to sink, per process. Half while several partners load. */
   devicesAheadMb: 16,
   /** Work without progress for this long is published again. */
   stallMs: 60_000,

@@ -13,7 +13,7 @@ export function createRemoveAttributes({ sets, acks }: Dependencies) {
   const oneAtATime = createOneAtATime();
   return slotBySlot(acks, async ({ job, attributes }, target, step) => {
     const keys = new Set(attributes);
-    // Slots of other partitions would not be done sooner, but locked for longer, and imports of others wait for each.
+    // Two slots at once would finish no sooner, but each would be locked twice as long, and imports of other partners wait for every slot.
     const { changes } = await oneAtATime('slot', () =>
       step('remove-keys', () => sets.removeKeys(target, keys)),
     );

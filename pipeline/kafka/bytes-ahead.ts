@@ -36,12 +36,12 @@ interface Dependencies {
   /** The same without delay, for the partitions that this process handles. */
   subscribe(onHandled: OnHandled): void;
   pollMs?: number;
-  sharedMs?: number;
+  now?(): number;
 }
 
 /** Added to the interval of offset commits, this is how late we learn of progress. */
 const POLL_MS = 100;
-/** Partners with nothing in flight may exceed the limit by this share. */
+/** Partners with nothing in flight may exceed a single partner's limit by this share. */
 const FIRST_SHARE = 0.5;
 /** The limit while several partners send, as a share of a single partner's. */
 const SHARED_LIMIT = 0.5;
@@ -55,7 +55,7 @@ interface Waiting {
 
 export function createBytesAhead(
   maxBytes: number,
-  { log, positions, subscribe, pollMs = POLL_MS, sharedMs = SHARED_MS }: Dependencies,
+  { log, positions, subscribe, pollMs = POLL_MS, now = () => performance.now() }: Dependencies,
 ): BytesAhead {
   const waiting = new Set<Waiting>();
   /** Without offsets: up to the end of the topic at the first poll. */
@@ -71,11 +71,11 @@ export function createBytesAhead(
   let polling = false;
 
   function noticeSender(partner: string): void {
-    const at = performance.now();
-    if (partner !== last.partner && at < last.at + sharedMs) sharedUntil = at + sharedMs;
+    const at = now();
+    if (partner !== last.partner && at < last.at + SHARED_MS) sharedUntil = at + SHARED_MS;
     last = { partner, at };
   }
-  const limit = () => (performance.now() < sharedUntil ? maxBytes * SHARED_LIMIT : maxBytes);
+  const limit = () => (now() < sharedUntil ? maxBytes * SHARED_LIMIT : maxBytes);
 
   function use({ partner, bytes }: Sending, sign: 1 | -1): void {
     used += sign * bytes;

@@ -14,6 +14,7 @@ import { completeErasure, type Erasing } from './complete-erasure.ts';
 import { setPoint } from './fault-points.ts';
 import { createLease } from './lease.ts';
 import { type Manifest, manifestId } from './manifests.ts';
+import { INSERT_BYTES } from './pages.ts';
 import { Raced, waitAfterLoss } from './races.ts';
 import type { ReadDeps } from './read-regions.ts';
 import {
@@ -108,8 +109,6 @@ export interface SlotEdit {
 
 /** One of several jobs to merge together is already merged or dropped: merge them one by one. */
 class NotTogether extends Error {}
-
-const WRITE_BYTES = 1 << 20;
 
 /** Starts with the time, so that a sweep knows its age. */
 const newToken = () => Date.now().toString(36) + randomBytes(3).toString('hex');
@@ -277,7 +276,7 @@ function createWriter({ pages }: EditDeps) {
     async add(more: PageDocument[]): Promise<void> {
       waiting.push(...more);
       bytes += more.reduce((sum, page) => sum + documentBytes(page), 0);
-      if (bytes >= WRITE_BYTES) await flush();
+      if (bytes >= INSERT_BYTES) await flush();
     },
   };
 }

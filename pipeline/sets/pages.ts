@@ -7,8 +7,8 @@ import { inGroups, within } from '../runtime/in-groups.ts';
 import { openCursorIn, pagesIn, type StoredPage } from './page-reply.ts';
 import { documentBytes, type IdRange, pageId } from './regions.ts';
 
-/** The driver copies what it inserts about three times. */
-const INSERT_BYTES = 1 << 20;
+/** The driver copies what it inserts about three times: more would block the thread for tens of milliseconds. */
+export const INSERT_BYTES = 1 << 20;
 const INSERT_AT_ONCE = 10_000;
 /** Small enough that the server reads the next pages while the last ones are searched. */
 const READ_AT_ONCE = 1_000;

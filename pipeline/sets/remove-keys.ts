@@ -18,15 +18,17 @@ export async function removeKeys(
 ): Promise<Edited> {
   const isRemoved = flagsOf(keys);
   const edited = await editSlot(deps, target, async (edit) => {
+    const counts = createKeyCounts();
     const load = (group: Chosen[]) =>
       Promise.all(group.map(([region]) => loadRegion(deps, edit.manifest, region)));
     for await (const loaded of oneAhead(groupsOf(edit.regions(), undefined), load)) {
       for (const each of loaded) {
         await edit.renew();
+        // Each of these steps takes up to tens of milliseconds.
         await nextTurn();
         const before = devicesOf(each.levels, deps.hash);
         await nextTurn();
-        const { kept, changed } = without(before, isRemoved, edit.change.pairs);
+        const { kept, changed } = without(before, isRemoved, counts);
         if (changed === 0) continue;
         await nextTurn();
         edit.change.devices += changed;
@@ -34,6 +36,7 @@ export async function removeKeys(
         await put(edit, each.region, edit.layOut.asRegions(kept, each.region));
       }
     }
+    counts.addTo(edit.change.pairs);
   });
   await deps.removals.finish(await deps.manifests.read(target));
   return edited;
@@ -58,7 +61,7 @@ function flagsOf(keys: ReadonlySet<number>): IsRemoved {
 function without(
   { count, words, addresses, ends, keys }: Devices,
   isRemoved: IsRemoved,
-  removed: Map<number, number>,
+  counts: ReturnType<typeof createKeyCounts>,
 ): { kept: Devices; changed: number } {
   const kept = {
     words: new Uint32Array(words.length),
@@ -66,7 +69,6 @@ function without(
     ends: new Uint32Array(count),
     keys: new Uint32Array(keys.length),
   };
-  const counts = createKeyCounts();
   let devices = 0;
   let end = 0;
   let changed = 0;
@@ -85,7 +87,6 @@ function without(
     kept.addresses[devices] = addresses[n]!;
     kept.ends[devices++] = end;
   }
-  counts.addTo(removed);
   return {
     kept: {
       count: devices,

@@ -225,6 +225,7 @@ function* sortRecords({ count, columns }: Pairs, room: SortRoom, hash: DeviceHas
     for (let pair = from; pair < to; pair++) {
       const address = addressOf(hash(words, pair * WORDS));
       addresses[pair] = address;
+      order[pair] = pair * RECORD;
       if (address < min) min = address;
       if (address > max) max = address;
     }
@@ -244,9 +245,6 @@ function* sortRecords({ count, columns }: Pairs, room: SortRoom, hash: DeviceHas
       records[at + KEY] = keys[pair]!;
       records[at + FILE] = files[pair]!;
     }
-  });
-  yield* inPieces(count, (from, to) => {
-    for (let i = from; i < to; i++) order[i] = i * RECORD;
   });
   let bucket = 0;
   let start = 0;

@@ -18,7 +18,8 @@ interface Send {
 }
 
 /** One partition of `rows`; the test sets validate's committed offset. */
-function setUp(maxBytes: number, { sharedMs }: { sharedMs?: number } = {}) {
+function setUp(maxBytes: number) {
+  let clock = 0;
   let committed = 0n;
   let first = 0n;
   let fails = false;
@@ -34,10 +35,7 @@ function setUp(maxBytes: number, { sharedMs }: { sharedMs?: number } = {}) {
   const subscribe = (onHandled: OnHandled) => {
     say = onHandled;
   };
-  const bytesAhead = createBytesAhead(maxBytes, {
-    ...{ log, positions, subscribe, pollMs: 1 },
-    ...(sharedMs === undefined ? {} : { sharedMs }),
-  });
+  const bytesAhead = createBytesAhead(maxBytes, { log, positions, subscribe, pollMs: 1, now: () => clock });
   const place = async (name: string): Promise<Placed> => new Map([[0, BigInt(sent.push(name) - 1)]]);
   const sendOf = async (
     partner: string,
@@ -50,6 +48,9 @@ function setUp(maxBytes: number, { sharedMs }: { sharedMs?: number } = {}) {
     send: (name: string, job: number, bytes = 100, signal = never) =>
       sendOf('p', { name, job, bytes, signal }),
     sendOf,
+    pass: (seconds: number) => {
+      clock += seconds * 1_000;
+    },
     validate: (count: number) => {
       committed = BigInt(count);
     },
@@ -139,8 +140,7 @@ it('a partner waits for no queue of another, only for the bytes that are in the 
 });
 
 it('while several partners send, half as many bytes are in flight, and all of them once one is alone again', async () => {
-  const sharedMs = 200;
-  const { sendOf, sent, validate } = setUp(400, { sharedMs });
+  const { sendOf, sent, validate, pass } = setUp(400);
   await sendOf('b');
   const ofA = Array.from({ length: 20 }, (_, n) => sendOf('a', { name: `a${n}` }));
   await settle();
@@ -149,7 +149,7 @@ it('while several partners send, half as many bytes are in flight, and all of th
   await until(() => sent.length >= 4);
   await settle();
   expect(sent).toEqual(['b', 'a0', 'a1', 'a2']);
-  await new Promise((resolve) => setTimeout(resolve, sharedMs));
+  pass(10);
   await until(() => sent.length === 6);
   await settle();
   expect(sent.slice(4)).toEqual(['a3', 'a4']);

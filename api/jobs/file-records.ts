@@ -1,6 +1,6 @@
 /** Files of a job or an audience. Only those of a job's frozen list count. */
 import { inGroupsAsync, within } from '../../pipeline/runtime/in-groups.ts';
-import type { ShownFile } from '../../pipeline/stores/audience-files.ts';
+import type { ShownEntry, ShownFile } from '../../pipeline/stores/audience-files.ts';
 import { frozen, type ListedJob } from '../../pipeline/stores/jobs/jobs.ts';
 import { JobStatus } from '../../schemas/job-documents.ts';
 import type { ApiStores } from '../stores/api-stores.ts';
@@ -9,9 +9,9 @@ import type { ApiStores } from '../stores/api-stores.ts';
 const FILES_AT_ONCE = 1_000;
 
 /** A file that failed was read but not loaded. */
-const loadedRows = (file: ShownFile) => (file.status === JobStatus.error ? 0 : file.accepted);
+const loadedRows = (file: ShownEntry) => (file.status === JobStatus.error ? 0 : file.accepted);
 
-export const toFileEntry = (file: ShownFile) => ({
+export const toFileEntry = (file: ShownEntry) => ({
   s3_path: file.path,
   status: file.status,
   rows_uploaded: loadedRows(file),
@@ -37,20 +37,18 @@ export async function* filesOfJob({ files }: ApiStores, job: ListedJob): AsyncGe
 }
 
 /** Of these files, those that belong to the frozen list of their job. */
-async function listed({ jobs }: ApiStores, some: ShownFile[]): Promise<ShownFile[]> {
+async function listed<T extends ShownEntry>({ jobs }: ApiStores, some: T[]): Promise<T[]> {
   const loads = await jobs.findAll([...new Set(some.map(({ job }) => job))], { phase: 1, listing: 1 });
   const listings = new Set(loads.map(listingOf));
   return some.filter(({ listing }) => listings.has(listing));
 }
 
 /** Ordered by path; one entry for each path, from the latest load that includes it. */
-export async function* filesOfAudience(
+async function* latestOfEachPath<T extends ShownEntry>(
   stores: ApiStores,
-  audience: number,
-  generation: number,
-): AsyncGenerator<ShownFile> {
-  let latest: ShownFile | undefined;
-  const all = stores.files.ofAudience(audience, generation);
+  all: AsyncIterable<T>,
+): AsyncGenerator<T> {
+  let latest: T | undefined;
   for await (const some of inGroupsAsync(all, within({ count: FILES_AT_ONCE }))) {
     for (const file of await listed(stores, some)) {
       if (latest && latest.path !== file.path) {
@@ -62,3 +60,8 @@ export async function* filesOfAudience(
   }
   if (latest) yield latest;
 }
+
+export const filesOfAudience = (stores: ApiStores, audience: number, generation: number) =>
+  latestOfEachPath(stores, stores.files.ofAudience(audience, generation));
+export const entriesOfAudience = (stores: ApiStores, audience: number, generation: number) =>
+  latestOfEachPath(stores, stores.files.entriesOfAudience(audience, generation));

@@ -5,8 +5,18 @@ import { collections } from '../../schemas/documents.ts';
 import { type FileDocument, type JobDocument, JobStatus } from '../../schemas/job-documents.ts';
 import { READ_AT_ONCE } from './mongo.ts';
 
-/** Without large fields. */
-export type ShownFile = Omit<FileDocument, 'events'>;
+const entryShown = { _id: 0, job: 1, listing: 1, path: 1, status: 1, accepted: 1, updatedAt: 1 } as const;
+/** The fields of a file that its job or audience shows. Decoding further fields would double the cost of a long list. */
+export const fileShown = {
+  ...entryShown,
+  rows: 1,
+  duplicates: 1,
+  suppressed: 1,
+  rejected: 1,
+  failure: 1,
+} as const;
+export type ShownEntry = Pick<FileDocument, Exclude<keyof typeof entryShown, '_id'>>;
+export type ShownFile = Pick<FileDocument, Exclude<keyof typeof fileShown, '_id'>>;
 
 /** Changes by a load to the files of its audience. */
 interface UploadChange {
@@ -20,13 +30,16 @@ const entryFields = { _id: 0, status: 1, accepted: 1, rejected: 1 };
 const decided = { $in: [JobStatus.done, JobStatus.error] };
 
 export function createAudienceFiles(files: Collection<FileDocument>) {
+  const byPath = (audience: number, generation: number) =>
+    files.find({ audience, generation }, { batchSize: READ_AT_ONCE }).sort({ path: 1 });
+
   return {
     /** Files of all listings, ordered by path. */
     ofAudience: (audience: number, generation: number) =>
-      files
-        .find({ audience, generation }, { batchSize: READ_AT_ONCE })
-        .sort({ path: 1 })
-        .project<ShownFile>({ events: 0 }),
+      byPath(audience, generation).project<ShownFile>(fileShown),
+    /** The same, with fewer fields. */
+    entriesOfAudience: (audience: number, generation: number) =>
+      byPath(audience, generation).project<ShownEntry>(entryShown),
 
     /** Those of the identities that the audience has loaded. */
     async loadedAmong(audience: number, generation: number, identities: string[]): Promise<Set<string>> {

@@ -5,7 +5,7 @@ import { collections } from '../../schemas/documents.ts';
 import { type FileDocument, type FileFailure, JobStatus } from '../../schemas/job-documents.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
 import { inGroups, within } from '../runtime/in-groups.ts';
-import { createAudienceFiles, type ShownFile } from './audience-files.ts';
+import { createAudienceFiles, fileShown, type ShownFile } from './audience-files.ts';
 import { insertNew, removeInSteps } from './bulk.ts';
 import { READ_AT_ONCE } from './mongo.ts';
 
@@ -169,7 +169,7 @@ export function createFileStore(db: Db) {
     ofListing: (listing: string) =>
       stream({ job: jobOf(listing), listing })
         .sort({ number: 1 })
-        .project<ShownFile>({ events: 0 }),
+        .project<ShownFile>(fileShown),
 
     /** Rows by event of each loaded file, in list order. */
     eventsOf: (listing: string) =>

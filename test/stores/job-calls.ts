@@ -110,6 +110,7 @@ export function jobCalls({ partner, job, accepted, loading, decidedJob, audience
       ofListing: [[listing]],
       decisionsOf: [[listing]],
       ofAudience: [[audience._id, generation]],
+      entriesOfAudience: [[audience._id, generation]],
       eventsOf: [[listing]],
       rejectedIn: [[listing, [0]]],
       countByStatus: [[listing]],

@@ -11,7 +11,7 @@ import { notFound } from '../../http/problem.ts';
 import { example, json, location, nothing, tagged } from '../../http/responses.ts';
 import { jsonArray, mapEach, sendChunks } from '../../http/stream-json.ts';
 import { checkPrefixLeftOut, parseId } from '../../http/validate.ts';
-import { filesOfAudience, toFileEntry } from '../../jobs/file-records.ts';
+import { entriesOfAudience, toFileEntry } from '../../jobs/file-records.ts';
 import type { QueueDryRun } from '../dry-runs/dry-runs.ts';
 import { audiencePath, type Dependencies, firstparty } from '../shared.ts';
 import { audienceOf, readOpenLoads, resolveAudience, toAudience } from './audience-records.ts';
@@ -78,7 +78,7 @@ export function audienceOperations(deps: Dependencies, queueDryRun: QueueDryRun)
       const open = await readOpenLoads(deps, ctx.state.scope.partner, id);
       const audience = await audienceOf(deps, ctx);
       const record = JSON.stringify(toAudience(audience, open, config.privacyFloor));
-      const entries = mapEach(filesOfAudience(deps, id, audience.generation), toFileEntry);
+      const entries = mapEach(entriesOfAudience(deps, id, audience.generation), toFileEntry);
       await sendChunks(ctx, 'application/json', jsonArray(entries, `${record.slice(0, -1)},"file":[`, ']}'));
     },
   });

@@ -2,6 +2,7 @@
  * Reads the bytes of an object, each exactly once and in order. The client retries a request only up to the headers; a body that breaks,
  * stalls or ends early is resumed here, from the byte reached, if the object is still the same.
  */
+import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { GetObjectCommand, type GetObjectCommandOutput } from '@aws-sdk/client-s3';
 import type { Patience } from './patience.ts';
@@ -19,6 +20,18 @@ export interface ReadOptions {
 /** Storages are inconsistent about quoting ETags; here they are never quoted. */
 export const plainEtag = (etag: string | undefined): string => (etag ?? '').replace(/^(W\/)?"|"$/g, '');
 
+type Answer = Pick<GetObjectCommandOutput, 'ETag' | 'ContentRange' | 'ContentLength'> & { Body?: unknown };
+
+function answerOf(response: IncomingMessage): Answer {
+  const { etag, 'content-range': range, 'content-length': length } = response.headers;
+  return {
+    ETag: etag,
+    ContentRange: range,
+    ContentLength: length === undefined ? undefined : Number(length),
+    Body: response,
+  };
+}
+
 export async function* readObject(
   client: StorageClient,
   patience: Patience,
@@ -30,13 +43,14 @@ export async function* readObject(
   let position = from;
 
   const request = async (): Promise<Readable> => {
-    const command = new GetObjectCommand({
-      Bucket: bucket,
-      Key: key,
-      IfMatch: `"${etag}"`,
-      ...(position > 0 ? { Range: `bytes=${position}-` } : {}),
-    });
-    const response = await client.ask((s3, abort) => s3.send(command, abort), signal);
+    const IfMatch = `"${etag}"`;
+    const range = position > 0 ? `bytes=${position}-` : undefined;
+    const response = await client.ask(async (s3, abort) => {
+      const headers = { 'if-match': IfMatch, ...(range ? { range } : {}) };
+      const found = await client.get({ bucket, key, headers }, abort);
+      if (found) return answerOf(found);
+      return s3.send(new GetObjectCommand({ Bucket: bucket, Key: key, IfMatch, Range: range }), abort);
+    }, signal);
     const body = response.Body as Readable;
     // The reader sees the error; without a listener, an error between reads would end the process.
     body.on('error', () => {});
@@ -46,7 +60,7 @@ export async function* readObject(
     return body;
   };
 
-  const checkAnswer = (response: GetObjectCommandOutput): Error | undefined => {
+  const checkAnswer = (response: Answer): Error | undefined => {
     if (!response.ETag) return new StoreUnavailable('The response is not from an object storage.');
     if (plainEtag(response.ETag) !== etag) return storeFailure('changed', bucket, key);
     if (position > 0 && !response.ContentRange?.startsWith(`bytes ${position}-`)) {

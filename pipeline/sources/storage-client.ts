@@ -1,7 +1,10 @@
 /** An S3 client with one set of credentials. Every request is a single attempt with a timeout; patience.ts retries. */
+import { Agent as PlainAgent } from 'node:http';
+import { Agent as SecureAgent } from 'node:https';
 import { S3Client } from '@aws-sdk/client-s3';
 import { linkedAbort } from '../runtime/deadline.ts';
 import type { StorageCredentials } from './credentials.ts';
+import { createDirectGet, type DirectGet } from './direct-get.ts';
 import { ignoreOddDates, type OnOddDate } from './odd-dates.ts';
 import { StoreUnavailable } from './store-errors.ts';
 
@@ -22,6 +25,7 @@ export interface StorageClient extends Omit<StorageOptions, 'credentials' | 'onO
     request: (s3: S3Client, abort: { abortSignal: AbortSignal }) => Promise<T>,
     signal?: AbortSignal,
   ): Promise<T>;
+  get: DirectGet;
   close(): void;
 }
 
@@ -30,7 +34,8 @@ const MAX_SOCKETS = 4_096;
 
 export function connectStorage({ credentials, onOddDate, ...options }: StorageOptions): StorageClient {
   const { endpoint, region, idleMs } = options;
-  const agent = { keepAlive: true, maxSockets: MAX_SOCKETS };
+  const sockets = { keepAlive: true, maxSockets: MAX_SOCKETS };
+  const agents = { httpAgent: new PlainAgent(sockets), httpsAgent: new SecureAgent(sockets) };
   const s3 = new S3Client({
     region,
     ...(credentials ? { credentials } : {}),
@@ -40,8 +45,7 @@ export function connectStorage({ credentials, onOddDate, ...options }: StorageOp
       connectionTimeout: idleMs,
       requestTimeout: idleMs,
       throwOnRequestTimeout: true,
-      httpAgent: agent,
-      httpsAgent: agent,
+      ...agents,
     },
     // Optional checksums cost a pass over the bytes; a corrupt byte shows in rows and counts.
     requestChecksumCalculation: 'WHEN_REQUIRED',
@@ -51,6 +55,7 @@ export function connectStorage({ credentials, onOddDate, ...options }: StorageOp
 
   return {
     ...options,
+    get: createDirectGet(s3, agents),
     async ask(request, signal) {
       // The client's own timeouts end with the headers; without this, a stalled listing or error body would never end.
       const { controller, unlink } = linkedAbort(signal);

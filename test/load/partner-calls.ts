@@ -72,15 +72,18 @@ export function createPartnerCalls(apiUrl: string, apiKey: string) {
   /** A failed load is an error: it measures nothing. */
   async function untilDone(layout: Layout, id: number, { everyMs, signal }: Wait): Promise<LoadRecord> {
     for (const since = performance.now(); ; ) {
+      const asked = performance.now();
       const record = await read(layout, id);
+      const tookMs = performance.now() - asked;
       const status = Number(record.status);
       if (status === DONE) return record;
       if (status > DONE) {
         const why = record.errors ?? record.file;
         throw new Error(`load ${id} has failed: ${JSON.stringify(why).slice(0, 2_000)}`);
       }
-      // Poll a long load less often, because polling slows it down; the result stays exact to half a percent.
-      await sleep(Math.max(everyMs, (performance.now() - since) / 200), undefined, { signal });
+      // Poll a long load less often, because polling slows it down, and one with a long list of files even less.
+      const pauseMs = Math.max(everyMs, (performance.now() - since) / 200, 4 * tookMs);
+      await sleep(pauseMs, undefined, { signal });
     }
   }
 

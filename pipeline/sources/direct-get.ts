@@ -97,6 +97,7 @@ export function createDirectGet(s3: S3Client, agents: Agents): DirectGet {
     if (status === 200 || status === 206) return response;
     response.destroy();
     if (status >= 500) throw new StoreUnavailable(`The storage cannot be read: status ${status}`);
+    places.delete(bucket);
     return undefined;
   };
 }

@@ -35,7 +35,7 @@ export const history: Benchmark = {
         atLeast(
           compared('1,000 jobs of 1,000 rows', (result) => `${rate(result).toFixed(0)} jobs/s`),
           rate(long),
-          100,
+          120,
           'jobs/s',
         ),
         atMost(

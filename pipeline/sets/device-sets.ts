@@ -21,6 +21,7 @@ import { type Erasure, eraseDevices, fenceSlot, finishErasure } from './erase-de
 import { findHolders } from './find-holders.ts';
 import { joinRegion } from './join.ts';
 import { type DigestEdit, listDigests, unlistDigests } from './list-digests.ts';
+import type { LookedPages } from './looked-pages.ts';
 import { createManifests, manifestId, spaceOf } from './manifests.ts';
 import { type Matching, matchDigests } from './match-digests.ts';
 import { type Merge, mergeDevices } from './merge-devices.ts';
@@ -38,6 +39,7 @@ import { createUsedLists } from './used-lists.ts';
 
 export type { CompositionRequest, SlotComposition } from './compose-slot.ts';
 export type { Edited, SlotChange, SlotTarget } from './edit-slot.ts';
+export { createLookedPages, type LookedPages } from './looked-pages.ts';
 export type { Merge } from './merge-devices.ts';
 export { ContendedError } from './races.ts';
 
@@ -138,10 +140,15 @@ export function createDeviceSets(
     fence: async (target: { space: string; slot: number }): Promise<void> =>
       fenceSlot(await withHash(), target),
 
-    /** The keys of those devices that the slot holds, by index of the device. */
-    async look(target: { space: string; slot: number }, devices: Devices): Promise<Map<number, number[]>> {
+    /** The keys of those devices that the slot holds, by index of the device. `looked`: keeps the pages for an erasure. */
+    async look(
+      target: { space: string; slot: number },
+      devices: Devices,
+      looked?: LookedPages,
+    ): Promise<Map<number, number[]>> {
       const deps = await withHash();
       const found = new Map<number, number[]>();
+      const manifest = manifestId(target.space, target.slot);
       for await (const loaded of readSlot(deps, target, devices)) {
         const [from] = rangeIn(devices, loaded.region);
         let keys: number[] = [];
@@ -150,6 +157,7 @@ export function createDeviceSets(
           found.set(from + n, keys);
         };
         joinRegion(loaded, { onDevice, onKey: (key) => keys.push(key) }, deps.hash);
+        looked?.add(manifest, loaded);
       }
       return found;
     },

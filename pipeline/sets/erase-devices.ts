@@ -9,6 +9,7 @@ import { countStored } from './count-stored.ts';
 import { concatenate, createWriter, type Devices } from './devices.ts';
 import { type EditDeps, type Edited, editSlot, type SlotEdit, type SlotTarget } from './edit-slot.ts';
 import { joinRegion } from './join.ts';
+import type { LookedPages } from './looked-pages.ts';
 import { manifestId } from './manifests.ts';
 import { waitAfterLoss } from './races.ts';
 import { groupsOf, type LoadedRegion, loadRegion } from './read-regions.ts';
@@ -19,6 +20,8 @@ export interface Erasure extends SlotTarget {
   keys?: ReadonlySet<number> | undefined;
   /** The space in which removed devices count as matches. */
   matchIn?: string | undefined;
+  /** Pages that a look-up for the same devices has read. */
+  looked?: LookedPages | undefined;
 }
 
 /** Page contents kept between counting and changing. Further pages are read again. */
@@ -43,13 +46,17 @@ export const finishErasure = (
   deps.oneAtATime(manifestId(target.space, target.slot), () => completeErasure(deps, target, prepared));
 
 async function count(deps: EditDeps, edit: SlotEdit, target: Erasure, wanted: Devices) {
-  const { keys, matchIn, slot } = target;
+  const { keys, matchIn, slot, looked } = target;
   const { change, manifest } = edit;
   const named: Devices[] = [];
   const preparing = prepare(deps, keys);
   for (const group of groupsOf(manifest.regions, wanted)) {
     await edit.renew();
-    const loaded = await Promise.all(group.map(([region, part]) => loadRegion(deps, manifest, region, part)));
+    const loaded = await Promise.all(
+      group.map(
+        ([region, part]) => looked?.take(manifest, region) ?? loadRegion(deps, manifest, region, part),
+      ),
+    );
     for (const each of loaded) {
       const hit = new Uint8Array(each.wanted!.count);
       const kept = new Uint8Array(each.wanted!.count);

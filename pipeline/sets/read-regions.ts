@@ -26,6 +26,12 @@ export interface LoadedRegion {
   levels: LoadedLevel[];
 }
 
+/** A region read by `readSlot`. */
+export interface ReadRegion extends LoadedRegion {
+  /** The version of the manifest before and after; undefined if it has changed meanwhile. */
+  version: number | undefined;
+}
+
 export interface ReadDeps {
   manifests: Manifests;
   pages: Pages;
@@ -144,7 +150,7 @@ export async function* readSlot(
   target: { space: string; slot: number },
   wanted?: Devices,
   { known, from }: ReadOptions = {},
-): AsyncGenerator<LoadedRegion> {
+): AsyncGenerator<ReadRegion> {
   let manifest = await (from ?? deps.manifests.read(target));
   let groups = groupsFrom(manifest, undefined, wanted);
   let loading = startToLoad(deps, manifest, groups, known);
@@ -155,16 +161,17 @@ export async function* readSlot(
     const isRead = loaded === 'raced' || loaded.some(({ levels }) => levels.length > 0);
     const now = isRead ? await deps.manifests.read(target) : manifest;
     const isWhole = loaded !== 'raced' && isUnchanged(loaded, manifest, now);
+    const version = now.version === manifest.version ? now.version : undefined;
     if (isWhole) {
       last = loaded.at(-1)!.region;
       attempt = 0;
     } else await waitAfterLoss(++attempt, manifest._id);
-    if (!isWhole || now.version !== manifest.version) {
+    if (!isWhole || version === undefined) {
       manifest = now;
       groups = groupsFrom(manifest, last, wanted);
       loading = startToLoad(deps, manifest, groups, known);
     }
-    if (isWhole) yield* loaded;
+    if (isWhole) for (const region of loaded) yield { ...region, version };
   }
 }
 

@@ -15,7 +15,13 @@ import { canonicalForms, WORDS } from '../../formats/identifier.ts';
 import { packCounts, packNumbers } from '../../formats/number-table.ts';
 import { createByteBudget } from '../../runtime/byte-budget.ts';
 import { inParallel } from '../../runtime/in-parallel.ts';
-import type { DeviceSets, SlotChange, SlotTarget } from '../../sets/device-sets.ts';
+import {
+  createLookedPages,
+  type DeviceSets,
+  type LookedPages,
+  type SlotChange,
+  type SlotTarget,
+} from '../../sets/device-sets.ts';
 import { asBytes, type Devices, merge } from '../../sets/devices.ts';
 import { Pairs, sortPairs } from '../../sets/sort-pairs.ts';
 import { shortDigestsOf } from '../../sets/suppressions.ts';
@@ -65,6 +71,8 @@ interface Wanted {
   slot: number;
   devices: Devices;
   target(space: string): SlotTarget;
+  /** The pages in which the devices were found, for their deletion. */
+  looked?: LookedPages;
 }
 
 const SPACES_AT_ONCE = 5_000;
@@ -72,9 +80,9 @@ const AUDIENCES_AT_ONCE = 8;
 
 /** Slots and partitions are served concurrently up to about this many bytes. */
 const SERVED_BYTES = 32_000_000;
-/** Limit of the pages that an erasure holds in memory: a few kilobytes per device. */
+/** Limit of the pages that a look-up, and then an erasure, holds in memory: a few kilobytes per device. */
 const MAX_PAGE_BYTES = 8_000_000;
-const heldBytes = (bytes: number) => 4 * bytes + Math.min(256 * bytes, MAX_PAGE_BYTES);
+const heldBytes = (bytes: number) => 4 * bytes + 2 * Math.min(256 * bytes, MAX_PAGE_BYTES);
 
 export function createServeRequest(deps: Dependencies) {
   const { sets, requestResults: results, hashDevice: hash } = deps;
@@ -120,10 +128,11 @@ export function createServeRequest(deps: Dependencies) {
   }
 
   /** The devices' keys that the request may see, space by space: by index of the device. */
-  async function* findIn({ marker, slot, devices }: Wanted, step: SinkStep) {
+  async function* findIn(wanted: Wanted, step: SinkStep) {
+    const { marker, slot, devices, looked } = wanted;
     const { partner } = marker;
     const ofMarketplace = await step.read('look up the marketplace', () =>
-      sets.look({ space: spaces.marketplace, slot }, devices),
+      sets.look({ space: spaces.marketplace, slot }, devices, looked),
     );
     const keys = [...new Set([...ofMarketplace.values()].flat())];
     const owned = isForAll(marker)
@@ -136,18 +145,18 @@ export function createServeRequest(deps: Dependencies) {
     if (theirs.length > 0) yield { space: spaces.marketplace, found: new Map(theirs) };
     const scope = isForAll(marker) ? undefined : partner;
     for await (const audienceSpaces of deps.audiences.spacesOf(scope, SPACES_AT_ONCE)) {
-      yield* await step.read('look up audiences', () => lookAmong(audienceSpaces, slot, devices));
+      yield* await step.read('look up audiences', () => lookAmong(audienceSpaces, wanted));
     }
   }
 
   /** The devices' keys in those of the spaces that hold any of them. */
-  async function lookAmong(among: string[], slot: number, devices: Devices) {
-    const looked: { space: string; found: Map<number, number[]> }[] = [];
+  async function lookAmong(among: string[], { slot, devices, looked }: Wanted) {
+    const holding: { space: string; found: Map<number, number[]> }[] = [];
     for (const space of await sets.holders({ spaces: among, slot }, devices)) {
-      const found = await sets.look({ space, slot }, devices);
-      if (found.size > 0) looked.push({ space, found });
+      const found = await sets.look({ space, slot }, devices, looked);
+      if (found.size > 0) holding.push({ space, found });
     }
-    return looked;
+    return holding;
   }
 
   /** Stores which spaces hold the devices; also returns their attributes. */
@@ -165,7 +174,9 @@ export function createServeRequest(deps: Dependencies) {
     return { ...(await step('keep-result', () => results.store(result))), keys };
   }
 
-  async function remove(wanted: Wanted, step: SinkStep): Promise<Ack> {
+  async function remove(request: Wanted, step: SinkStep): Promise<Ack> {
+    const looked = createLookedPages();
+    const wanted = { ...request, looked };
     const { marker, slot, devices } = wanted;
     const { job, partner } = marker;
     let result: (RequestResult & { keys?: Set<number> }) | null = await step.read('read what was found', () =>
@@ -176,7 +187,7 @@ export function createServeRequest(deps: Dependencies) {
       result = await find(wanted, step);
     }
     // Another request may have removed the devices since.
-    const recorded = (space: string) => ({ ...wanted.target(space), isRecorded: () => true });
+    const recorded = (space: string) => ({ ...wanted.target(space), isRecorded: () => true, looked });
     const audiences: number[][] = [];
     await inParallel(result.spaces, AUDIENCES_AT_ONCE, async (space) => {
       const audience = spaces.parse(space);

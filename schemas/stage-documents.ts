@@ -135,6 +135,8 @@ export interface ManifestDocument {
   placement: string;
   /** Distinct devices. */
   devices: number;
+  /** The address of each, 4 bytes (sets/slot-addresses.ts). Absent: the slot has, or had, too many devices to list them. */
+  addresses?: Binary;
   /** The last job of each partner that changed it, without jobs before `endedBefore`, which have all ended. */
   merged: { partner: string; job: number }[];
   endedBefore: number;

@@ -9,7 +9,7 @@ import type { DigestTable } from '../formats/digest-table.ts';
 import { hashOfIdentifier } from '../formats/find-identifiers.ts';
 import { addressOf, slotOfHash } from '../formats/identifier.ts';
 import { groupBy } from '../runtime/collections.ts';
-import { inGroups, inGroupsAsync, within } from '../runtime/in-groups.ts';
+import { inGroups, within } from '../runtime/in-groups.ts';
 import { createOneAtATime } from '../runtime/one-at-a-time.ts';
 import { createCounterStore } from '../stores/counters.ts';
 import { createLateMatchStore } from '../stores/late-matches.ts';
@@ -45,7 +45,6 @@ export { ContendedError } from './races.ts';
 
 export type DeviceSets = ReturnType<typeof createDeviceSets>;
 
-const SPACES_AT_ONCE = 5_000;
 const RANGES_AT_ONCE = 100;
 /** Look-ahead results kept, about 30 bytes per device. */
 const MAX_DEVICES_AHEAD = 200_000;
@@ -221,18 +220,14 @@ export function createDeviceSets(
     async *find(device: Uint8Array): AsyncGenerator<{ space: string; keys: number[] }> {
       const located = await locate(device);
       const { slot, wanted } = located;
-      const stored = manifests.collection.find({ slot }, { projection: { space: 1 } });
-      for await (const group of inGroupsAsync(stored, within({ count: SPACES_AT_ONCE }))) {
-        const names = group.map(({ space }) => space);
-        for (const space of await findHolders(await withHash(), { spaces: names, slot }, wanted)) {
-          const keys = await keysIn(space, located);
-          if (keys) yield { space, keys };
-        }
+      for (const space of await findHolders(await withHash(), { slot }, wanted)) {
+        const keys = await keysIn(space, located);
+        if (keys) yield { space, keys };
       }
     },
 
-    /** Those of the spaces that may hold some of the devices, with few false positives. */
-    holders: async (among: { spaces: string[]; slot: number }, devices: Devices): Promise<string[]> =>
+    /** Those of the spaces, or of all, that may hold some of the devices, with few false positives. */
+    holders: async (among: { slot: number; spaces?: string[] }, devices: Devices): Promise<string[]> =>
       findHolders(await withHash(), among, devices),
 
     /** Suppresses devices by digest (32 bytes each). */

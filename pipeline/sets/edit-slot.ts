@@ -11,6 +11,7 @@ import { packCounts, unpackCounts } from '../formats/number-table.ts';
 import { groupBy } from '../runtime/collections.ts';
 import type { createOneAtATime } from '../runtime/one-at-a-time.ts';
 import { completeErasure, type Erasing } from './complete-erasure.ts';
+import type { Devices } from './devices.ts';
 import { setPoint } from './fault-points.ts';
 import { createLease } from './lease.ts';
 import { type Manifest, manifestId } from './manifests.ts';
@@ -27,6 +28,7 @@ import {
   writtenWith,
 } from './regions.ts';
 import type { Removals } from './removals.ts';
+import { withAddresses, withoutAddresses } from './slot-addresses.ts';
 
 export interface EditDeps extends ReadDeps {
   layout: Layout;
@@ -96,7 +98,11 @@ export interface SlotEdit {
   /** Renews the lease of a long edit. Await it with each step. */
   renew(): Promise<void>;
   readonly change: SlotChange;
-  total: number;
+  readonly total: number;
+  /** Counts new devices and lists their addresses. */
+  add(devices: Devices): void;
+  /** Counts devices as removed. If their addresses are not given, the slot lists none from then on. */
+  remove(count: number, addresses?: Uint32Array): void;
   /** Buffered; always written before the manifest. */
   write(pages: PageDocument[]): Promise<void>;
   replace(region: RegionEntry, by: RegionEntry[]): void;
@@ -151,6 +157,7 @@ async function tryToEdit(
   const token = newToken();
   const { job } = target.jobs.at(-1)!;
   const change: SlotChange = { job, devices: 0, matched: 0, pairs: new Map() };
+  let { addresses, devices: total, ...before } = manifest;
   let regions = manifest.regions;
   let isChanged = false;
   let erasing: Erasing | undefined;
@@ -161,7 +168,18 @@ async function tryToEdit(
     manifest,
     layOut: createLayOut(manifest._id, token, deps.layout),
     change,
-    total: manifest.devices,
+    get total() {
+      return total;
+    },
+    add(devices) {
+      change.devices += devices.count;
+      total += devices.count;
+      addresses = withAddresses(addresses, devices);
+    },
+    remove(count, removed) {
+      total -= count;
+      if (count > 0) addresses = withoutAddresses(addresses, removed);
+    },
     write: writer.add,
     flush: writer.flush,
     renew: lease.renew,
@@ -201,8 +219,9 @@ async function tryToEdit(
     ({ job, dropped }) => job >= endedBefore && (dropped || target.isOpen(job)),
   );
   const next: ManifestDocument = {
-    ...manifest,
-    devices: edit.total,
+    ...before,
+    devices: total,
+    ...(addresses ? { addresses } : {}),
     merged: mergedWith(manifest, target.jobs, endedBefore),
     endedBefore,
     changes: [...stored, ...byJob(change, target)],

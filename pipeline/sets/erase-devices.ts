@@ -80,7 +80,7 @@ async function count(deps: EditDeps, edit: SlotEdit, target: Erasure, wanted: De
       preparing.add({ ...each, wanted: changed });
       change.devices += changed.count;
       const gone = pick(each.wanted!, (n) => hit[n] === 1 && kept[n] === 0);
-      edit.total -= gone.count;
+      edit.remove(gone.count, gone.addresses);
       if (matchIn && gone.count > 0)
         change.matched += await countStored(deps, { space: matchIn, slot }, gone);
     }

@@ -1,9 +1,19 @@
 /** Manifest documents: read in groups, and replaced in groups by a compare-and-set on each version. */
-import { type AnyBulkWriteOperation, type Db, MongoBulkWriteError } from 'mongodb';
+import {
+  type AnyBulkWriteOperation,
+  Binary,
+  type Db,
+  type Document,
+  type Filter,
+  Long,
+  MongoBulkWriteError,
+} from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { ManifestDocument } from '../../schemas/stage-documents.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
 import { setPoint } from './fault-points.ts';
+import { manifestsIn, type SearchedManifest, searchedFields } from './manifest-reply.ts';
+import { isText, openCursorIn } from './page-reply.ts';
 import { type PlacementReader, requireSamePlacement } from './placement.ts';
 import { wholeSlot } from './regions.ts';
 
@@ -23,6 +33,8 @@ interface Written {
 }
 
 const DUPLICATE_KEY = 11_000;
+/** Per reply: they are searched in one turn of the event loop. */
+const SEARCHED_AT_ONCE = 1_000;
 
 export const manifestId = (space: string, slot: number) => `${space}#${slot}`;
 export const spaceOf = (manifest: string) => manifest.slice(0, manifest.lastIndexOf('#'));
@@ -60,6 +72,41 @@ export function createManifests(db: Db, placementOf: PlacementReader) {
     return found;
   }
 
+  /** Replies to a query, not decoded. */
+  async function* repliesTo(filter: Filter<ManifestDocument>): AsyncGenerator<Buffer> {
+    const session = db.client.startSession();
+    const options = { raw: true, readPreference: 'primary', session } as const;
+    const some = { batchSize: SEARCHED_AT_ONCE };
+    const find = { find: collections.manifests, filter, projection: searchedFields, ...some };
+    try {
+      for (let command: Document = { ...find, readConcern: { level: 'majority' } }; ; ) {
+        const { cursor } = await db.command(command, options);
+        yield cursor;
+        const open = openCursorIn(cursor);
+        if (open === 0n) return;
+        command = { getMore: Long.fromBigInt(open), collection: collections.manifests, ...some };
+      }
+    } finally {
+      await session.endSession();
+    }
+  }
+
+  /** The manifests of a slot that exist, of these spaces or of all, in any order. */
+  async function* search(slot: number, spaces?: string[]): AsyncGenerator<SearchedManifest[]> {
+    const { id: placement } = await placementOf();
+    // The index by slot misses no manifest that is replaced meanwhile: a slot never changes.
+    const filter: Filter<ManifestDocument> = spaces
+      ? { _id: { $in: spaces.map((space) => manifestId(space, slot)) } }
+      : { slot };
+    for await (const reply of repliesTo(filter)) {
+      const found = [...manifestsIn(reply)];
+      for (const { placement: from, placementEnd } of found)
+        if (!isText(reply, from, placementEnd, placement))
+          requireSamePlacement(db, placement, reply.toString('latin1', from, placementEnd));
+      yield found;
+    }
+  }
+
   async function bulkWrite(operations: AnyBulkWriteOperation<ManifestDocument>[]): Promise<Written> {
     try {
       const { matchedCount } = await collection.bulkWrite(operations, { ordered: false });
@@ -90,6 +137,7 @@ export function createManifests(db: Db, placementOf: PlacementReader) {
     collection,
     read,
     regionsOf,
+    search,
 
     /** Compare-and-set: replaces each manifest by its next version if it has not changed since it was read. */
     replace: groupCommit(async (next: Manifest[]): Promise<Outcome[]> => {
@@ -109,6 +157,7 @@ const absent = (space: string, slot: number, placement: string): Manifest => ({
   version: 0,
   placement,
   devices: 0,
+  addresses: new Binary(new Uint8Array(0)),
   merged: [],
   endedBefore: 0,
   changes: [],

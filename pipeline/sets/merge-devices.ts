@@ -37,8 +37,7 @@ export function mergeDevices(
           added.push(await addTo(deps, edit, each));
         }
         const all = concatenate(added);
-        edit.change.devices += all.count;
-        edit.total += all.count;
+        edit.add(all);
         if (matchIn && all.count > 0)
           edit.change.matched += await countStored(deps, matchIn, all, { found: await target.found, from });
       }

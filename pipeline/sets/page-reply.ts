@@ -21,9 +21,9 @@ export interface StoredPage {
   changes: number;
 }
 
-const OBJECT = 0x03;
-const STRING = 0x02;
-const BINARY = 0x05;
+export const OBJECT = 0x03;
+export const STRING = 0x02;
+export const BINARY = 0x05;
 const INT32 = 0x10;
 const UNDERSCORE = 0x5f;
 const D = 0x64;
@@ -33,34 +33,33 @@ const V = 0x76;
 const ID_HEAD = 9;
 const HEAD = 8;
 const NUMBER_HEAD = 3;
-const FIRST_BATCH = Buffer.from('firstBatch');
-const ID = Buffer.from('id');
+const BATCHES = ['firstBatch', 'nextBatch'].map((name) => Buffer.from(name));
+const ID = [Buffer.from('id')];
 
 /** The pages of a command's reply, in order; `cursor` is that field of the reply, in BSON. */
 export function pagesIn(cursor: Buffer): StoredPage[] {
   const pages: StoredPage[] = [];
-  let at = batchIn(cursor);
-  for (let before: StoredPage | undefined; cursor[at] === OBJECT; ) {
+  for (const document of documentsIn(cursor)) pages.push(pageAt(cursor, document, pages.at(-1)));
+  return pages;
+}
+
+/** The offsets of a reply's documents. */
+export function* documentsIn(cursor: Buffer): Generator<number> {
+  for (let at = fieldIn(cursor, BATCHES) + 4; cursor[at] === OBJECT; at += cursor.readInt32LE(at)) {
     // Skip the name of the array element, which is its index.
     while (cursor[at++] !== 0);
-    const page = pageAt(cursor, at, before);
-    pages.push(page);
-    before = page;
-    at += cursor.readInt32LE(at);
+    yield at;
   }
-  return pages;
 }
 
 /** The open cursor if not everything fit into this reply; 0 if the reply is complete. */
 export const openCursorIn = (cursor: Buffer): bigint => cursor.readBigInt64LE(fieldIn(cursor, ID));
 
-const batchIn = (cursor: Buffer): number => fieldIn(cursor, FIRST_BATCH) + 4;
-
-/** Offset of a field's value. */
-function fieldIn(cursor: Buffer, field: Buffer): number {
-  for (const [, name, nameLength, at] of BSON.onDemand.parseToElements(cursor))
-    if (field.equals(cursor.subarray(name, name + nameLength))) return at;
-  throw new TypeError(`a reply has no ${field}`);
+/** Offset of the value of a field with one of these names. */
+function fieldIn(cursor: Buffer, names: Buffer[]): number {
+  for (const [, from, length, at] of BSON.onDemand.parseToElements(cursor))
+    if (names.some((name) => name.equals(cursor.subarray(from, from + length)))) return at;
+  throw new TypeError(`a reply has no ${names.join(' or ')}`);
 }
 
 function pageAt(reply: Buffer, document: number, before: StoredPage | undefined): StoredPage {
@@ -94,7 +93,7 @@ function pageAt(reply: Buffer, document: number, before: StoredPage | undefined)
   return page;
 }
 
-function isText(bytes: Buffer, from: number, to: number, text: string | undefined): boolean {
+export function isText(bytes: Buffer, from: number, to: number, text: string | undefined): boolean {
   if (text?.length !== to - from) return false;
   // Backwards, because different ids differ at the end.
   for (let i = to - from - 1; i >= 0; i--) if (bytes[from + i] !== text.charCodeAt(i)) return false;

@@ -32,7 +32,7 @@ export async function removeKeys(
         if (changed === 0) continue;
         await nextTurn();
         edit.change.devices += changed;
-        edit.total -= before.count - kept.count;
+        edit.remove(before.count - kept.count);
         await put(edit, each.region, edit.layOut.asRegions(kept, each.region));
       }
     }

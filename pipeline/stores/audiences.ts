@@ -230,11 +230,11 @@ export function createAudienceStore(db: Db) {
       return new Set(loads.filter(isCleared).map(({ _id }) => _id));
     },
 
-    /** Pages of the spaces of a partner's audiences, or of all. */
-    async *spacesOf(partner: string | undefined, atOnce: number): AsyncGenerator<string[]> {
+    /** Pages of the spaces of a partner's audiences. */
+    async *spacesOf(partner: string, atOnce: number): AsyncGenerator<string[]> {
       for (let after = 0; ; ) {
         const page = await audiences
-          .find({ ...(partner === undefined ? {} : { partner }), ...notDeleted, _id: { $gt: after } })
+          .find({ partner, ...notDeleted, _id: { $gt: after } })
           .sort({ _id: 1 })
           .limit(atOnce)
           .project<Pick<AudienceDocument, '_id' | 'generation'>>({ generation: 1 })
@@ -243,6 +243,17 @@ export function createAudienceStore(db: Db) {
         yield page.map(({ _id, generation }) => spaces.audience(_id, generation));
         after = page.at(-1)!._id;
       }
+    },
+
+    /** Those of the spaces that are an audience's, without cleared generations. */
+    async currentAmong(among: string[]): Promise<string[]> {
+      const ids = among.flatMap((space) => spaces.parse(space)?.audience ?? []);
+      const found = await audiences
+        .find({ _id: { $in: ids }, ...notDeleted })
+        .project<Pick<AudienceDocument, '_id' | 'generation'>>({ generation: 1 })
+        .toArray();
+      const current = new Set(found.map(({ _id, generation }) => spaces.audience(_id, generation)));
+      return among.filter((space) => current.has(space));
     },
 
     /**

@@ -2,6 +2,7 @@
 import { Binary, type Db, MongoClient } from 'mongodb';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { createManifests } from '../../pipeline/sets/manifests.ts';
+import { wordsOf } from '../../pipeline/sets/page-format.ts';
 import { createPages } from '../../pipeline/sets/pages.ts';
 import { devicesOf, loadRegion } from '../../pipeline/sets/read-regions.ts';
 import { endOf, pageId, pageOf, rangeIn } from '../../pipeline/sets/regions.ts';
@@ -52,8 +53,10 @@ export async function emptyDatabase(db: Db): Promise<void> {
 export const manifestsOf = (db: Db) => db.collection<ManifestDocument>(collections.manifests);
 export const pagesOf = (db: Db) => db.collection<PageDocument>(collections.pages);
 
+const byNumber = (a: number, b: number) => a - b;
+
 /**
- * Asserts that every manifest matches the contents of its regions, and that the regions cover the slot. Returns unreferenced pages;
+ * Asserts that every manifest matches the contents of its regions, that it lists their addresses if any, and that the regions cover the slot. Returns unreferenced pages;
  * pages that the last change replaced stay referenced until they are removed.
  */
 export async function checkEveryManifest(db: Db, { id, hash } = testPlacement): Promise<string[]> {
@@ -66,6 +69,7 @@ export async function checkEveryManifest(db: Db, { id, hash } = testPlacement): 
     let end = 0;
     let from: string | undefined;
     let devices = 0;
+    const addresses: number[] = [];
     for (const region of manifest.regions) {
       expect([region.start, region.from]).toEqual([end, from]);
       if (region.to === undefined) end = endOf(region);
@@ -74,6 +78,7 @@ export async function checkEveryManifest(db: Db, { id, hash } = testPlacement): 
       const own = devicesOf(levels, hash);
       expect(rangeIn(own, region)).toEqual([0, own.count]);
       devices += own.count;
+      addresses.push(...own.addresses);
       for (const { level, pages } of levels) {
         for (const page of pages) {
           expect(pageOf(level, page.start)).toBe(page.start);
@@ -85,6 +90,8 @@ export async function checkEveryManifest(db: Db, { id, hash } = testPlacement): 
       for (const id of unnamed) if (id >= from && id <= to) unnamed.delete(id);
     expect(end).toBe(2 ** 28);
     expect(devices).toBe(manifest.devices);
+    if (manifest.addresses)
+      expect([...wordsOf(manifest.addresses.value())].sort(byNumber)).toEqual(addresses);
   }
   return [...unnamed];
 }

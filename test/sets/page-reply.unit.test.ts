@@ -39,6 +39,6 @@ it('finds every page with its identifiers and keys', () => {
 });
 
 it('refuses what is no page', () => {
-  expect(() => pagesIn(Buffer.from(BSON.serialize({ nextBatch: [] })))).toThrow('no firstBatch');
+  expect(() => pagesIn(Buffer.from(BSON.serialize({ batch: [] })))).toThrow('no firstBatch or nextBatch');
   expect(() => pagesIn(Buffer.from(BSON.serialize({ firstBatch: [{ n: 1 }] })))).toThrow('a field of type');
 });

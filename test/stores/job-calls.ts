@@ -256,7 +256,10 @@ export function jobCalls({ partner, job, accepted, loading, decidedJob, audience
       erase: [[slotTarget({ ...slot, job: slot.job + 2 }), some]],
       fence: [[slot]],
       look: [[slot, some]],
-      holders: [[{ spaces: [slot.space, 'a1.1'], slot: slot.slot }, some]],
+      holders: [
+        [{ spaces: [slot.space, 'a1.1'], slot: slot.slot }, some],
+        [{ slot: slot.slot }, some],
+      ],
       suppressedIdentifiers: [[partner, ['8f9bb0d55b0c4e2b9c1d2f6c1f0e7a11']]],
       suppressedAmong: [[partner, slot.slot, some]],
       suppressionLists: [[partner]],

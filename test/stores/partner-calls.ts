@@ -99,10 +99,8 @@ export function partnerCalls({ partner, job, audience }: Subject) {
       markSwept: [[audience, 900_000]],
       recordLoad: [[job, loaded]],
       recordErasure: [[job, [{ audience: audience._id, generation, devices: 1, matched: 1 }]]],
-      spacesOf: [
-        [partner, 10],
-        [undefined, 10],
-      ],
+      spacesOf: [[partner, 10]],
+      currentAmong: [[[`a${audience._id}.1`]]],
     },
     compositions: {
       find: [[audience._id]],

@@ -8,7 +8,6 @@
  */
 import { Binary } from 'mongodb';
 import { spaces } from '../../../schemas/documents.ts';
-import { EVERYONE } from '../../../schemas/job-documents.ts';
 import type { JobMarker } from '../../../schemas/topics.ts';
 import type { DeviceHash } from '../../formats/device-hash.ts';
 import { canonicalForms, WORDS } from '../../formats/identifier.ts';
@@ -18,7 +17,6 @@ import { inParallel } from '../../runtime/in-parallel.ts';
 import {
   createLookedPages,
   type DeviceSets,
-  type LookedPages,
   type SlotChange,
   type SlotTarget,
 } from '../../sets/device-sets.ts';
@@ -38,6 +36,7 @@ import { createAnswerRequest } from './answer-request.ts';
 import type { CommittedJobs } from './committed-jobs.ts';
 import { noChange, targetOf } from './drop-job.ts';
 import { listOf } from './drop-request.ts';
+import { createFindDevices, isForAll, type WantedDevices } from './find-devices.ts';
 import type { GatherParts } from './gather-parts.ts';
 import type { GatheredSlot } from './gather-slot.ts';
 import type { SinkStep } from './steps.ts';
@@ -47,7 +46,7 @@ interface Dependencies {
   sets: Pick<DeviceSets, 'merge' | 'erase' | 'fence' | 'look' | 'holders' | 'spacesOf'>;
   acks: Pick<AckStore, 'recordAndAdvance'>;
   jobs: Pick<JobStore, 'decidedLoads'>;
-  audiences: Pick<AudienceStore, 'spacesOf' | 'toSweep'>;
+  audiences: Pick<AudienceStore, 'spacesOf' | 'currentAmong' | 'toSweep'>;
   attributes: Pick<AttributeStore, 'ownedAmong'>;
   eventValues: Pick<EventValueStore, 'valuesOf'>;
   requestResults: Pick<RequestResultStore, 'find' | 'store' | 'storePart'>;
@@ -65,17 +64,10 @@ export interface Serving {
   uncommitted: Uncommitted;
 }
 
-/** The request's devices in one slot. */
-interface Wanted {
-  marker: JobMarker;
-  slot: number;
-  devices: Devices;
+interface Wanted extends WantedDevices {
   target(space: string): SlotTarget;
-  /** The pages in which the devices were found, for their deletion. */
-  looked?: LookedPages;
 }
 
-const SPACES_AT_ONCE = 5_000;
 const AUDIENCES_AT_ONCE = 8;
 
 /** Slots and partitions are served concurrently up to about this many bytes. */
@@ -88,8 +80,7 @@ export function createServeRequest(deps: Dependencies) {
   const { sets, requestResults: results, hashDevice: hash } = deps;
   const budget = createByteBudget(SERVED_BYTES);
   const answer = createAnswerRequest(deps);
-
-  const isForAll = ({ partner }: JobMarker) => partner === EVERYONE;
+  const findDevices = createFindDevices(deps);
 
   /** The request's devices in a slot, and distinct devices by file. */
   async function gather(marker: JobMarker, slot: number, uncommitted: Uncommitted) {
@@ -127,45 +118,13 @@ export function createServeRequest(deps: Dependencies) {
       await step('fence', () => sets.fence({ space, slot }));
   }
 
-  /** The devices' keys that the request may see, space by space: by index of the device. */
-  async function* findIn(wanted: Wanted, step: SinkStep) {
-    const { marker, slot, devices, looked } = wanted;
-    const { partner } = marker;
-    const ofMarketplace = await step.read('look up the marketplace', () =>
-      sets.look({ space: spaces.marketplace, slot }, devices, looked),
-    );
-    const keys = [...new Set([...ofMarketplace.values()].flat())];
-    const owned = isForAll(marker)
-      ? new Set(keys)
-      : await step.read("find the partner's attributes", () => deps.attributes.ownedAmong(partner, keys));
-    const theirs = [...ofMarketplace].flatMap(([n, all]) => {
-      const own = all.filter((key) => owned.has(key));
-      return own.length > 0 ? [[n, own] as const] : [];
-    });
-    if (theirs.length > 0) yield { space: spaces.marketplace, found: new Map(theirs) };
-    const scope = isForAll(marker) ? undefined : partner;
-    for await (const audienceSpaces of deps.audiences.spacesOf(scope, SPACES_AT_ONCE)) {
-      yield* await step.read('look up audiences', () => lookAmong(audienceSpaces, wanted));
-    }
-  }
-
-  /** The devices' keys in those of the spaces that hold any of them. */
-  async function lookAmong(among: string[], { slot, devices, looked }: Wanted) {
-    const holding: { space: string; found: Map<number, number[]> }[] = [];
-    for (const space of await sets.holders({ spaces: among, slot }, devices)) {
-      const found = await sets.look({ space, slot }, devices, looked);
-      if (found.size > 0) holding.push({ space, found });
-    }
-    return holding;
-  }
-
   /** Stores which spaces hold the devices; also returns their attributes. */
   async function find(wanted: Wanted, step: SinkStep): Promise<RequestResult & { keys: Set<number> }> {
     const { job } = wanted.marker;
     const found = new Set<number>();
     const held: string[] = [];
     let keys = new Set<number>();
-    for await (const { space, found: keysByDevice } of findIn(wanted, step)) {
+    for await (const { space, found: keysByDevice } of findDevices(wanted, step)()) {
       held.push(space);
       for (const n of keysByDevice.keys()) found.add(n);
       if (space === spaces.marketplace) keys = new Set([...keysByDevice.values()].flat());
@@ -258,8 +217,8 @@ export function createServeRequest(deps: Dependencies) {
   async function access(wanted: Wanted, step: SinkStep): Promise<Ack> {
     const { marker, slot, devices } = wanted;
     const { job } = marker;
-    const find = (some: Devices) => findIn({ ...wanted, devices: some }, step);
-    return { ...noChange(job, slot, 0), uniqueDevices: await answer({ job, slot, devices }, find, step) };
+    const found = await answer({ job, slot, devices }, findDevices(wanted, step), step);
+    return { ...noChange(job, slot, 0), uniqueDevices: found };
   }
 
   const serve: Record<string, (wanted: Wanted, step: SinkStep) => Promise<Ack>> = {

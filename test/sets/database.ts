@@ -56,8 +56,8 @@ export const pagesOf = (db: Db) => db.collection<PageDocument>(collections.pages
 const byNumber = (a: number, b: number) => a - b;
 
 /**
- * Asserts that every manifest matches the contents of its regions, that it lists their addresses if any, and that the regions cover the slot. Returns unreferenced pages;
- * pages that the last change replaced stay referenced until they are removed.
+ * Asserts that every manifest matches the contents of its regions, that it lists their addresses if any, and that the regions cover the
+ * slot. Returns unreferenced pages; pages that the last change replaced stay referenced until they are removed.
  */
 export async function checkEveryManifest(db: Db, { id, hash } = testPlacement): Promise<string[]> {
   const manifests = createManifests(db, async () => ({ id, hash }));

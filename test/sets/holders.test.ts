@@ -18,7 +18,6 @@ import { fromHex, keyed, keyedBy, numberedDevice, onePart, testPlacement } from 
 const database = openDatabase();
 const tiny = { pageBytes: 128, maxPageBytes: 2_048, regionBytes: 1_024, levelRatio: 3 };
 const SLOT = 5;
-const DEVICES = 1_500;
 /** The manifest of a slot with more devices lists no addresses. */
 const MAX_ADDRESSES = 512;
 
@@ -27,12 +26,12 @@ beforeEach(async () => {
   await ensureIndexes(database.db);
 });
 
-const number = fc.nat(DEVICES - 1);
-const few = fc.array(number, { minLength: 1, maxLength: 12 });
+/** Few different ones, so that the same devices are merged and erased again and again. */
+const few = fc.array(fc.nat(80), { minLength: 1, maxLength: 12 });
 const many = fc
-  .record({ from: number, count: fc.integer({ min: 50, max: 700 }) })
-  .map(({ from, count }) => Array.from({ length: count }, (_, i) => (from + i) % DEVICES));
-const audience = fc.integer({ min: 1, max: 4 });
+  .record({ from: fc.nat(200), count: fc.integer({ min: 50, max: 700 }) })
+  .map(({ from, count }) => Array.from({ length: count }, (_, i) => from + i));
+const audience = fc.integer({ min: 1, max: 2 });
 const key = fc.integer({ min: 1, max: 3 });
 const devices = fc.oneof({ weight: 4, arbitrary: few }, { weight: 1, arbitrary: many });
 
@@ -154,18 +153,18 @@ it.each(placements)('spaces that hold devices, placed $name, are found', async (
     expect((await sets.holders({ slot: SLOT, spaces: among }, wanted)).sort()).toEqual(found);
     const holding = among.filter((space) => numbers.some((n) => held.get(space)!.has(n)));
     expect(found).toEqual(expect.arrayContaining(holding));
+    // Of a pending erasure, some devices may still be in pages.
+    const pending = await manifestsOf(db).distinct('space', { erasing: { $exists: true } });
+    expect(found).toEqual(expect.arrayContaining(pending));
     if (placement !== testPlacement) return;
-    const others = found.filter((space) => !holding.includes(space) && !unlisted.has(space));
-    // A pending erasure may have left devices in pages.
-    expect(
-      await manifestsOf(db).distinct('space', { erasing: { $exists: true }, space: { $in: others } }),
-    ).toEqual(others);
+    const expected = new Set([...holding, ...pending]);
+    expect(found.filter((space) => !expected.has(space) && !unlisted.has(space))).toEqual([]);
   }
 
   await fc.assert(
     fc.asyncProperty(
-      fc.array(anyAction, { minLength: 5, maxLength: 25 }),
-      fc.array(devices, { minLength: 2, maxLength: 4 }),
+      fc.array(anyAction, { minLength: 10, maxLength: 25 }),
+      fc.array(devices, { minLength: 1, maxLength: 3 }),
       async (actions, searches) => {
         await manifestsOf(db).deleteMany({});
         await pagesOf(db).deleteMany({});
@@ -173,7 +172,8 @@ it.each(placements)('spaces that hold devices, placed $name, are found', async (
         for (const [index, action] of actions.entries()) {
           await apply(model, index + 1, action);
           for (const numbers of searches) await search(model, numbers);
-          if ('devices' in action) await search(model, action.devices.slice(-1));
+          // Neighbours of those that were just changed.
+          for (const own of model.held.values()) await search(model, [...own.keys()].slice(-1));
         }
         // Completes pending erasures.
         for (const space of model.held.keys()) await sets.drop(slotTarget({ space, slot: SLOT, job: 1_000 }));
@@ -182,7 +182,7 @@ it.each(placements)('spaces that hold devices, placed $name, are found', async (
         await checkEveryManifest(db, placement);
       },
     ),
-    { numRuns: 15 },
+    { numRuns: 10, seed: Number(process.env.HEADRACE_TEST_SEED ?? 1) },
   );
 });
 

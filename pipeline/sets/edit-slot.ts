@@ -15,18 +15,10 @@ import type { Devices } from './devices.ts';
 import { setPoint } from './fault-points.ts';
 import { createLease } from './lease.ts';
 import { type Manifest, manifestId } from './manifests.ts';
-import { INSERT_BYTES } from './pages.ts';
+import { createPageWriter } from './page-writer.ts';
 import { Raced, waitAfterLoss } from './races.ts';
 import type { ReadDeps } from './read-regions.ts';
-import {
-  createLayOut,
-  documentBytes,
-  type IdRange,
-  type Layout,
-  pagesOf,
-  renewalId,
-  writtenWith,
-} from './regions.ts';
+import { createLayOut, type IdRange, type Layout, pagesOf, renewalId, writtenWith } from './regions.ts';
 import type { Removals } from './removals.ts';
 import { withAddresses, withoutAddresses } from './slot-addresses.ts';
 
@@ -98,7 +90,7 @@ export interface SlotEdit {
   /** Renews the lease of a long edit. Await it with each step. */
   renew(): Promise<void>;
   readonly change: SlotChange;
-  readonly total: number;
+  total: number;
   /** Counts new devices and lists their addresses. */
   add(devices: Devices): void;
   /** Counts devices as removed. If their addresses are not given, the slot lists none from then on. */
@@ -157,27 +149,25 @@ async function tryToEdit(
   const token = newToken();
   const { job } = target.jobs.at(-1)!;
   const change: SlotChange = { job, devices: 0, matched: 0, pairs: new Map() };
-  let { addresses, devices: total, ...before } = manifest;
+  let { addresses } = manifest;
   let regions = manifest.regions;
   let isChanged = false;
   let erasing: Erasing | undefined;
   const replaced: IdRange[] = [];
-  const writer = createWriter(deps);
+  const writer = createPageWriter(deps.pages);
   const lease = createLease(deps.pages, manifest._id, token, tokenTime(token));
   const edit: SlotEdit = {
     manifest,
     layOut: createLayOut(manifest._id, token, deps.layout),
     change,
-    get total() {
-      return total;
-    },
+    total: manifest.devices,
     add(devices) {
       change.devices += devices.count;
-      total += devices.count;
+      edit.total += devices.count;
       addresses = withAddresses(addresses, devices);
     },
     remove(count, removed) {
-      total -= count;
+      edit.total -= count;
       if (count > 0) addresses = withoutAddresses(addresses, removed);
     },
     write: writer.add,
@@ -219,8 +209,8 @@ async function tryToEdit(
     ({ job, dropped }) => job >= endedBefore && (dropped || target.isOpen(job)),
   );
   const next: ManifestDocument = {
-    ...before,
-    devices: total,
+    ...manifest,
+    devices: edit.total,
     ...(addresses ? { addresses } : {}),
     merged: mergedWith(manifest, target.jobs, endedBefore),
     endedBefore,
@@ -229,6 +219,7 @@ async function tryToEdit(
     replaced,
     ...(erasing ? { erasing } : {}),
   };
+  if (!addresses) delete next.addresses;
   // The new manifest no longer lists the pages replaced by the last edit.
   await deps.removals.finish(manifest);
   setPoint('sink:before-manifest');
@@ -276,29 +267,6 @@ export const packSuppressed = (suppressed: Suppressed | undefined) =>
   suppressed
     ? { suppressed: suppressed.devices, suppressedByFile: new Binary(packCounts(suppressed.byFile)) }
     : {};
-
-/** Buffers the pages of many small changes into one write; a large change is written at once. */
-function createWriter({ pages }: EditDeps) {
-  let waiting: PageDocument[] = [];
-  let bytes = 0;
-  async function flush(): Promise<void> {
-    if (waiting.length === 0) return;
-    const written = waiting;
-    waiting = [];
-    bytes = 0;
-    setPoint('sink:before-pages');
-    await pages.write(written);
-    setPoint('sink:after-pages');
-  }
-  return {
-    flush,
-    async add(more: PageDocument[]): Promise<void> {
-      waiting.push(...more);
-      bytes += more.reduce((sum, page) => sum + documentBytes(page), 0);
-      if (bytes >= INSERT_BYTES) await flush();
-    },
-  };
-}
 
 const changesOf = ({ changes }: Manifest): SlotChange[] =>
   changes.map(({ pairs, suppressed: devices, suppressedByFile, ...change }) => ({

@@ -1,5 +1,5 @@
 /** Page documents: read in bulk, changed only by an erasure, removed when no manifest references them. */
-import { type Db, type Filter, Long } from 'mongodb';
+import { Binary, type Db, type Filter, Long } from 'mongodb';
 import { collections } from '../../schemas/documents.ts';
 import type { PageDocument, RenewalDocument } from '../../schemas/stage-documents.ts';
 import { groupCommit } from '../runtime/group-commit.ts';
@@ -95,16 +95,17 @@ export function createPages(db: Db) {
 
     /** Compare-and-set of page contents. True if no page had changed since it was read. */
     async change(changes: PageChange[]): Promise<boolean> {
-      const updates = changes.map(({ page: { level, start, changes: v }, d, k }) => ({
-        replaceOne: {
-          filter: { _id: pageId(level, start), v: v || { $exists: false } } as Filter<PageDocument>,
-          replacement: { d, k, v: v + 1 },
-        },
-      }));
-      let matched = 0;
+      // The condition is not in the filter: the server finds a document by its id alone in two thirds of the time.
+      const updates = changes.map(({ page: { level, start, changes: v }, d, k }) => {
+        const isUnchanged = { $eq: [{ $ifNull: ['$v', 0] }, v] };
+        const next = { _id: '$_id', d: new Binary(d), k: new Binary(k), v: v + 1 };
+        const update = [{ $replaceWith: { $cond: [isUnchanged, next, '$$ROOT'] } }];
+        return { updateOne: { filter: { _id: pageId(level, start) }, update } };
+      });
+      let modified = 0;
       for (const group of inGroups(updates, within({ count: CHANGE_AT_ONCE })))
-        matched += (await collection.bulkWrite(group, { ordered: false })).matchedCount;
-      return matched === changes.length;
+        modified += (await collection.bulkWrite(group, { ordered: false })).modifiedCount;
+      return modified === changes.length;
     },
 
     async renew(_id: string, renewedAt: Date): Promise<void> {

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, InvalidArgumentError } from 'commander';
+import { createJobInspection } from '../../../deploy/cli/admin/inspect-jobs.ts';
 import { startFaultyProxy } from '../../sources/faulty-proxy.ts';
 import { keepEvidence } from '../support/evidence.ts';
 import { watchOrder } from '../support/order.ts';
@@ -23,6 +24,7 @@ import { serverFaults } from './server-faults.ts';
 import { createTimeline, type Timeline } from './timeline.ts';
 
 const TELL_MS = 15_000;
+const OPERATOR_MS = 10_000;
 const MAX_AT_ONCE = 2;
 const RECOVERY_MS = 60_000;
 /** Timeout of waits: long enough for several runs side by side on a small machine. Correctness never depends on it. */
@@ -56,6 +58,20 @@ function supervise({ service, busy, counts, note }: Scene): () => void {
       managed.start();
     }
   }, 500);
+  return () => clearInterval(timer);
+}
+
+/** Retries stopped jobs, like an operator: random kills may hit the merge of one job three times. */
+function operate({ service: { driver }, counts, note }: Scene): () => void {
+  const inspection = createJobInspection(driver.stores, driver.config);
+  const retryStopped = async () => {
+    for (const { _id } of await driver.jobs.find({ stoppedAt: { $exists: true } }).toArray()) {
+      await inspection.resume(_id, 'retry');
+      counts.retried++;
+      note('stopped job retried', { job: _id });
+    }
+  };
+  const timer = setInterval(() => retryStopped().catch(() => {}), OPERATOR_MS);
   return () => clearInterval(timer);
 }
 
@@ -109,6 +125,7 @@ async function tormentAndCompare(
   const violations: Violations = [];
   const order = watchOrder(service.driver);
   const release = supervise(scene);
+  const endOperation = operate(scene);
   const load = service.load({ size: 'mixed', pauseMs: 150, mostOpen: 40 });
   const until = performance.now() + minutes * 60_000;
   const faults = [...processFaults, ...(cluster ? clusterFaults : serverFaults)];
@@ -118,10 +135,11 @@ async function tormentAndCompare(
   await load.stop().catch((error: Error) => violations.push(error.message));
   violations.push(...(await violationsOf(service.driver, service.lanes)), ...(await order.stop()));
   release();
+  endOperation();
   const jobs = await service.driver.jobs.countDocuments({ phase: 'ended' });
   const withdrawn = await service.driver.jobs.countDocuments({ phase: 'withdrawn' });
   timeline.tell(
-    `${counts.kills} kills, ${counts.freezes} freezes, ${counts.stops} stops, ${counts.elections} elections, ${counts.storage} storage faults, ${counts.endedThemselves} processes ended by themselves`,
+    `${counts.kills} kills, ${counts.freezes} freezes, ${counts.stops} stops, ${counts.elections} elections, ${counts.storage} storage faults, ${counts.endedThemselves} processes ended by themselves, ${counts.retried} stopped jobs retried`,
   );
   timeline.tell(
     `${requestsOf(service)} requests (${service.counts.unanswered} attempts unanswered, ${service.counts.repeated} repeated), ` +
@@ -166,7 +184,7 @@ async function runOn(
     proxy,
     random: random.fork(),
     busy: new Set(),
-    counts: { kills: 0, freezes: 0, stops: 0, elections: 0, storage: 0, endedThemselves: 0 },
+    counts: { kills: 0, freezes: 0, stops: 0, elections: 0, storage: 0, endedThemselves: 0, retried: 0 },
     note: timeline.note,
   };
   timeline.tell('the service runs; faults begin');

@@ -19,6 +19,7 @@ export interface Scene {
     elections: number;
     storage: number;
     endedThemselves: number;
+    retried: number;
   };
 }
 

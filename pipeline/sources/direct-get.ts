@@ -26,8 +26,8 @@ export type DirectGet = (
   abort: { abortSignal: AbortSignal },
 ) => Promise<IncomingMessage | undefined>;
 
-/** Where a bucket's objects are. */
-interface Place {
+/** How to reach the objects of a bucket. */
+interface Route {
   origin: Pick<HttpRequest, 'protocol' | 'hostname' | 'port'>;
   /** Before the key. */
   path: string;
@@ -46,14 +46,14 @@ const encoded = (key: string) =>
 const hexOf = (character: string) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
 
 export function createDirectGet(s3: S3Client, agents: Agents): DirectGet {
-  const places = new Map<string, Place>();
+  const routes = new Map<string, Route>();
   const { credentials, sha256 } = s3.config;
 
   function learn(bucket: string, key: string, { headers, ...request }: HttpRequest): void {
     const [, region] = CREDENTIAL.exec(headers.authorization ?? '') ?? [];
     const { protocol, hostname, port, path } = request;
     if (!region || !headers.host || !path.endsWith(encoded(key))) return;
-    places.set(bucket, {
+    routes.set(bucket, {
       origin: { protocol, hostname, ...(port ? { port } : {}) },
       path: path.slice(0, -encoded(key).length),
       host: headers.host,
@@ -65,17 +65,17 @@ export function createDirectGet(s3: S3Client, agents: Agents): DirectGet {
     (next) => async (args) => {
       const result = await next(args);
       const { Bucket, Key } = args.input as { Bucket?: string; Key?: string };
-      if (Bucket && Key && !places.has(Bucket)) learn(Bucket, Key, args.request as HttpRequest);
+      if (Bucket && Key && !routes.has(Bucket)) learn(Bucket, Key, args.request as HttpRequest);
       return result;
     },
-    { name: 'learnPlaces', step: 'deserialize', priority: 'high' },
+    { name: 'learnRoutes', step: 'deserialize', priority: 'high' },
   );
 
   /** Undefined: ask the client. */
   return async function get({ bucket, key, headers }, { abortSignal: signal }) {
-    const place = places.get(bucket);
-    if (!place) return undefined;
-    const { origin, host, path, signer } = place;
+    const route = routes.get(bucket);
+    if (!route) return undefined;
+    const { origin, host, path, signer } = route;
     const plain = new HttpRequest({
       ...origin,
       method: 'GET',
@@ -97,7 +97,7 @@ export function createDirectGet(s3: S3Client, agents: Agents): DirectGet {
     if (status === 200 || status === 206) return response;
     response.destroy();
     if (status >= 500) throw new StoreUnavailable(`The storage cannot be read: status ${status}`);
-    places.delete(bucket);
+    routes.delete(bucket);
     return undefined;
   };
 }

@@ -33,11 +33,10 @@ const audit = async (...args: string[]): Promise<any[]> => {
 };
 const newest = async () => (await audit('--limit', '1'))[0];
 
-/** Commands that neither change anything nor reveal credentials. */
+/** Commands that change nothing and reveal neither credentials nor the data about a device. */
 const reading = [
   'audit',
   'attribute list',
-  'device show',
   'drop status',
   'job list',
   'job show',
@@ -46,7 +45,6 @@ const reading = [
   'partner usage',
   'privacy list',
   'privacy receipt',
-  'privacy show',
   'token-key list',
   'webhook list',
 ];
@@ -142,6 +140,8 @@ describe('an admin action', () => {
       'attribute visibility': ['--attribute', '1', '--private'],
       'attribute rename': ['--attribute', '1', '--name', 'x'],
       'attribute delete': ['--yes', '--attribute', '1'],
+      'device show': ['6d92078a-8246-4ba4-ae5b-76104861e7dc'],
+      'privacy show': ['1'],
       'privacy request': ['--yes', '/nowhere', '--type', 'delete'],
       'drop sync': [],
       'user-token': ['--partner', 'p-none', '--customer', 'c'],
@@ -164,6 +164,9 @@ describe('an admin action', () => {
     );
     const seen = (await audit()).filter(({ actor, action }) => actor === action);
     expect(seen.map(({ action }) => action).toSorted()).toEqual(recorded.toSorted());
+    expect(seen.find(({ action }) => action === 'device show').details).toEqual({
+      identifier: '(identifier)',
+    });
   });
 
   it('has its entry before it begins, and does not begin without one', async () => {

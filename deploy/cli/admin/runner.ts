@@ -71,6 +71,11 @@ class AdminCommand extends ConfirmedCommand {
     });
   }
 
+  /** Shows the data about a device, so it is recorded like a change. */
+  discloses<Given extends unknown[]>(work: Work<Given>): this {
+    return this.changes(work);
+  }
+
   private async perform(work: Work<[]>): Promise<void> {
     const { state, json: isJson } = this.opts<{ state?: string; json?: boolean }>();
     const { load, expectedStack } = this.environments;

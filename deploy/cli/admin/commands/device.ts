@@ -58,7 +58,7 @@ export function register(admin: Command, environments: Environments): void {
   const device = admin.command('device').description('look up a device');
   add(device, 'show', 'show the attributes and audiences that hold a device')
     .argument('<identifier>', 'in 8-4-4-4-12 form', identifier)
-    .reads(async (stores, wanted: Uint8Array) => {
+    .discloses(async (stores, wanted: Uint8Array) => {
       const holders = await findHolders(stores, wanted);
       return { json: holders, text: list(holders, columns, 'not in any attribute or audience') };
     });

@@ -89,7 +89,7 @@ export function register(admin: Command, environments: Environments): void {
 
   add(privacy, 'show', 'show a privacy request, with the data found by an access request')
     .argument('<request>', 'the request', wholeNumber)
-    .reads(async ({ config, ...stores }, id: number) => {
+    .discloses(async ({ config, ...stores }, id: number) => {
       const job = await stores.jobs.findRequest(undefined, id, shownOfRequest);
       if (!job) throw new ProvisioningError('unknown_request', `there is no privacy request ${id}`);
       const found = await devicesOf(stores, job, secretsOf(config));
@@ -103,6 +103,7 @@ export function register(admin: Command, environments: Environments): void {
           ...(job.errors ?? []).map(({ message }) => message),
           ...(devices ?? []).map((device) => JSON.stringify(device)),
         ],
+        ...(job.partner === EVERYONE ? {} : { partner: job.partner }),
       };
     });
 

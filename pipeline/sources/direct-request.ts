@@ -1,7 +1,7 @@
 /**
- * Signed GET requests without the S3 client's middleware, which takes several times as much CPU as the request: thousands of tiny files
- * would block the thread. The client's own successful requests show where a bucket is and how to sign; until then, and for every response
- * that may be final and is not a success, the client sends the request, because it knows the rules and the errors.
+ * Signed requests for objects without the S3 client's middleware, which takes several times as much CPU as the request: thousands of tiny
+ * files would block the thread. The client's own successful requests show where a bucket is and how to sign; until then, and for every
+ * response that may be final and is not a success, the client sends the request, because it knows the rules and the errors.
  */
 import { type IncomingMessage, type Agent as PlainAgent, request as requestPlain } from 'node:http';
 import { request as requestSecure, type Agent as SecureAgent } from 'node:https';
@@ -15,14 +15,15 @@ export interface Agents {
   httpsAgent: SecureAgent;
 }
 
-export interface GetRequest {
+interface ObjectRequest {
+  method: 'GET' | 'HEAD';
   bucket: string;
   key: string;
-  headers: Record<string, string>;
+  headers?: Record<string, string>;
 }
 
-export type DirectGet = (
-  wanted: GetRequest,
+export type DirectRequest = (
+  wanted: ObjectRequest,
   abort: { abortSignal: AbortSignal },
 ) => Promise<IncomingMessage | undefined>;
 
@@ -45,7 +46,7 @@ const encoded = (key: string) =>
     .join('/');
 const hexOf = (character: string) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
 
-export function createDirectGet(s3: S3Client, agents: Agents): DirectGet {
+export function createDirectRequest(s3: S3Client, agents: Agents): DirectRequest {
   const routes = new Map<string, Route>();
   const { credentials, sha256 } = s3.config;
 
@@ -65,20 +66,20 @@ export function createDirectGet(s3: S3Client, agents: Agents): DirectGet {
     (next) => async (args) => {
       const result = await next(args);
       const { Bucket, Key } = args.input as { Bucket?: string; Key?: string };
-      if (Bucket && Key && !routes.has(Bucket)) learn(Bucket, Key, args.request as HttpRequest);
+      if (Bucket && Key) learn(Bucket, Key, args.request as HttpRequest);
       return result;
     },
     { name: 'learnRoutes', step: 'deserialize', priority: 'high' },
   );
 
   /** Undefined: ask the client. */
-  return async function get({ bucket, key, headers }, { abortSignal: signal }) {
+  return async ({ method, bucket, key, headers = {} }, { abortSignal: signal }) => {
     const route = routes.get(bucket);
     if (!route) return undefined;
     const { origin, host, path, signer } = route;
     const plain = new HttpRequest({
       ...origin,
-      method: 'GET',
+      method,
       path: path + encoded(key),
       headers: { host, ...UNSIGNED, ...headers },
     });
@@ -86,7 +87,7 @@ export function createDirectGet(s3: S3Client, agents: Agents): DirectGet {
     const signed = await signer.sign(plain, { signingDate });
     const isPlain = origin.protocol === 'http:';
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      const options = { ...origin, path: signed.path, headers: signed.headers, signal };
+      const options = { ...origin, method, path: signed.path, headers: signed.headers, signal };
       const asked = isPlain
         ? requestPlain({ ...options, agent: agents.httpAgent }, resolve)
         : requestSecure({ ...options, agent: agents.httpsAgent }, resolve);
@@ -95,9 +96,11 @@ export function createDirectGet(s3: S3Client, agents: Agents): DirectGet {
     });
     const status = response.statusCode!;
     if (status === 200 || status === 206) return response;
-    response.destroy();
+    // Without a body, the connection can be used again.
+    if (method === 'HEAD') response.resume();
+    else response.destroy();
     if (status >= 500) throw new StoreUnavailable(`The storage cannot be read: status ${status}`);
-    routes.delete(bucket);
+    if (status !== 404) routes.delete(bucket);
     return undefined;
   };
 }

@@ -6,7 +6,7 @@ import { lookup } from 'node:dns/promises';
 import type { Readable } from 'node:stream';
 import { GetObjectCommand, HeadObjectCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { type Patience, persist } from './patience.ts';
-import { plainEtag, type ReadOptions, readObject } from './read-object.ts';
+import { answerOf, plainEtag, type ReadOptions, readObject } from './read-object.ts';
 import type { StorageClient } from './storage-client.ts';
 import { type StoreFailure, StoreUnavailable, statusOf, storeFailure, toStoreError } from './store-errors.ts';
 
@@ -93,8 +93,12 @@ async function headOnce(
   signal?: AbortSignal,
 ): Promise<ListedObject | null> {
   try {
-    const command = new HeadObjectCommand({ Bucket: bucket, Key: key });
-    const found = await client.ask((s3, abort) => s3.send(command, abort), signal);
+    const found = await client.ask(async (s3, abort) => {
+      const response = await client.direct({ method: 'HEAD', bucket, key }, abort);
+      if (!response) return s3.send(new HeadObjectCommand({ Bucket: bucket, Key: key }), abort);
+      response.resume();
+      return answerOf(response);
+    }, signal);
     if (!found.ETag) throw notAStorage();
     return { key, etag: plainEtag(found.ETag), size: found.ContentLength ?? 0 };
   } catch (error) {

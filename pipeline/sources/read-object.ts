@@ -22,7 +22,7 @@ export const plainEtag = (etag: string | undefined): string => (etag ?? '').repl
 
 type Answer = Pick<GetObjectCommandOutput, 'ETag' | 'ContentRange' | 'ContentLength'> & { Body?: unknown };
 
-function answerOf(response: IncomingMessage): Answer {
+export function answerOf(response: IncomingMessage): Answer {
   const { etag, 'content-range': range, 'content-length': length } = response.headers;
   return {
     ETag: etag,
@@ -47,7 +47,7 @@ export async function* readObject(
     const range = position > 0 ? `bytes=${position}-` : undefined;
     const response = await client.ask(async (s3, abort) => {
       const headers = { 'if-match': IfMatch, ...(range ? { range } : {}) };
-      const found = await client.get({ bucket, key, headers }, abort);
+      const found = await client.direct({ method: 'GET', bucket, key, headers }, abort);
       if (found) return answerOf(found);
       return s3.send(new GetObjectCommand({ Bucket: bucket, Key: key, IfMatch, Range: range }), abort);
     }, signal);

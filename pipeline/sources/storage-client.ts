@@ -4,7 +4,7 @@ import { Agent as SecureAgent } from 'node:https';
 import { S3Client } from '@aws-sdk/client-s3';
 import { linkedAbort } from '../runtime/deadline.ts';
 import type { StorageCredentials } from './credentials.ts';
-import { createDirectGet, type DirectGet } from './direct-get.ts';
+import { createDirectRequest, type DirectRequest } from './direct-request.ts';
 import { ignoreOddDates, type OnOddDate } from './odd-dates.ts';
 import { StoreUnavailable } from './store-errors.ts';
 
@@ -25,7 +25,7 @@ export interface StorageClient extends Omit<StorageOptions, 'credentials' | 'onO
     request: (s3: S3Client, abort: { abortSignal: AbortSignal }) => Promise<T>,
     signal?: AbortSignal,
   ): Promise<T>;
-  get: DirectGet;
+  direct: DirectRequest;
   close(): void;
 }
 
@@ -55,7 +55,7 @@ export function connectStorage({ credentials, onOddDate, ...options }: StorageOp
 
   return {
     ...options,
-    get: createDirectGet(s3, agents),
+    direct: createDirectRequest(s3, agents),
     async ask(request, signal) {
       // The client's own timeouts end with the headers; without this, a stalled listing or error body would never end.
       const { controller, unlink } = linkedAbort(signal);

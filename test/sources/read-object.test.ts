@@ -154,11 +154,15 @@ describe.each([
 describe('requests without the S3 client', () => {
   const names = ['a b+c%20d', "it's (1)!*", 'ü/é/日本', 'x//y', 'a&b=c?d#e', '~tilde_-.csv', '@:,;$'];
 
-  it('read objects of any name', async () => {
+  it('find and read objects of any name', async () => {
     await read(await put('before.csv', 'x'));
-    for (const name of names) expect((await read(await put(name, name))).toString()).toBe(name);
+    for (const name of names) {
+      const object = await put(name, name);
+      expect(await storage.store.head(storage.bucket, object.key)).toEqual(object);
+      expect((await read(object)).toString()).toBe(name);
+    }
     const direct = storage.proxy.seen.slice(1);
-    expect(direct).toHaveLength(names.length);
+    expect(direct).toHaveLength(2 * names.length);
     expect(direct.some(({ path }) => path.includes('x-id'))).toBe(false);
   });
 

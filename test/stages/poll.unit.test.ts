@@ -56,3 +56,33 @@ it('looks when there is news, however long it would have paused', async () => {
   });
   expect(looks).toBe(3);
 });
+
+it('pauses longer after changes that all came with a hint, and briefly again after one without', async () => {
+  const pauses: number[] = [];
+  let looks = 0;
+  let tell = () => {};
+  await new Promise<void>((resolve, reject) => {
+    const look = {
+      isNeeded: () => looks < 10,
+      async look() {
+        if (++looks === 10) resolve();
+        // In time for the next look.
+        if (looks < 8) tell();
+        return true;
+      },
+    };
+    const step = {
+      signal: new AbortController().signal,
+      async pause(ms: number) {
+        pauses.push(Math.round(ms));
+      },
+    };
+    const listen = (onNews: () => void) => {
+      tell = onNews;
+    };
+    const wake = createPoll(look, step, { listen, onError: reject });
+    tell();
+    wake();
+  });
+  expect(pauses.filter((ms) => ms > 0)).toEqual([100, 20]);
+});

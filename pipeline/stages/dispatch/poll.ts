@@ -1,6 +1,6 @@
 /**
- * Polls MongoDB while something is awaited: on a hint, otherwise with backoff. All state is in MongoDB, so a new dispatcher needs nothing
- * from this process.
+ * Polls MongoDB while something is awaited: on a hint, otherwise with backoff, and rarely while hints come with every change, because the
+ * other stages run in this process. All state is in MongoDB, so a new dispatcher needs nothing from this process.
  */
 import type { DispatchStep } from './steps.ts';
 
@@ -20,6 +20,8 @@ interface PollOptions {
 const MIN_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 100;
 const MAX_SHARE_MS = 1_000;
+/** After this many changes in a row that came with a hint, the next ones probably do, too. */
+const ARE_HINTED = 8;
 
 export function createPoll(
   { isNeeded, look }: Look,
@@ -28,6 +30,7 @@ export function createPoll(
 ) {
   let running = false;
   let pause = MIN_PAUSE_MS;
+  let hintedChanges = 0;
   /** Duration of the last look. */
   let lookMs = 0;
   let isNews = false;
@@ -36,6 +39,8 @@ export function createPoll(
     isNews = true;
     endPause();
   }, step.signal);
+
+  const firstPause = () => (hintedChanges < ARE_HINTED ? MIN_PAUSE_MS : MAX_PAUSE_MS);
 
   async function untilNews(ms: number): Promise<void> {
     // Pause as long as the last look took, so that polling takes at most half of the time; limited in case MongoDB was down.
@@ -51,17 +56,19 @@ export function createPoll(
   async function run(): Promise<void> {
     while (isNeeded()) {
       await untilNews(pause);
+      const isHinted = isNews;
       isNews = false;
       const began = performance.now();
       const changed = await look();
       lookMs = performance.now() - began;
-      pause = changed ? MIN_PAUSE_MS : Math.min(MAX_PAUSE_MS, pause * 1.3);
+      if (changed) hintedChanges = isHinted ? hintedChanges + 1 : 0;
+      pause = changed ? firstPause() : Math.min(MAX_PAUSE_MS, pause * 1.3);
     }
   }
 
   /** Call it when something is awaited. */
   return function wake(): void {
-    pause = MIN_PAUSE_MS;
+    pause = firstPause();
     if (running) return;
     running = true;
     run()

@@ -52,7 +52,8 @@ export class SinkFailed extends Error {
 }
 
 const MAX_RESEND_MS = 60_000;
-const ENDED_MS = 1_000;
+/** What is rare after a decision, a slot that misses devices or another dispatcher that ends the job, is looked for this often. */
+const LOOK_FOR_RARE_MS = 1_000;
 
 export type SlotCoordinator = ReturnType<typeof createSlotCoordinator>;
 
@@ -62,7 +63,7 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
   const committing = new Map<number, Waiting>();
   /** By lane, in order: jobs sent for commit and not acknowledged, each with its predecessors. */
   const unmerged = new Map<string, Map<number, { job: JobDocument; after: number[] }>>();
-  let lookedForEnded = 0;
+  let lookedForRare = 0;
 
   function encodeMarker(job: JobDocument, verdict: JobVerdict, request: JobMarker['request']): Buffer {
     const lane = unmerged.get(deps.laneOf(job));
@@ -148,12 +149,11 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
     }
   }
 
-  /** Reads votes, including those that report missing devices at the commit. */
-  async function lookAtVotes(): Promise<boolean> {
-    if (preparing.size + committing.size === 0) return false;
-    const found = await step.read('read the votes', () =>
-      votes.votesOn([...preparing.keys()], [...committing.keys()]),
-    );
+  /** Reads votes; with `rare`, including those that report missing devices at the commit. */
+  async function lookAtVotes(rare: boolean): Promise<boolean> {
+    const alsoOn = rare ? [...committing.keys()] : [];
+    if (preparing.size + alsoOn.length === 0) return false;
+    const found = await step.read('read the votes', () => votes.votesOn([...preparing.keys()], alsoOn));
     let changed = false;
     for (const [job, all] of groupBy(found, (vote) => vote.job)) {
       const waiting = preparing.get(job) ?? committing.get(job);
@@ -176,16 +176,15 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
     return changed;
   }
 
-  async function lookAtAcks(): Promise<boolean> {
+  async function lookAtAcks(rare: boolean): Promise<boolean> {
     if (committing.size === 0) return false;
     const ids = [...committing.keys()];
     const counts = await step.read('count acks', () => acks.countByJob(ids));
     const committed = ids.filter((job) => counts.get(job) === deps.slots);
     for (const job of committed) settle(committing, job, []);
     if (committed.length > 0) resendSoon();
-    if (committed.length > 0 || performance.now() - lookedForEnded < ENDED_MS) return committed.length > 0;
+    if (committed.length > 0 || !rare) return committed.length > 0;
     // Another dispatcher may have ended the jobs and removed their acks.
-    lookedForEnded = performance.now();
     const ended = await step.read('look for ended jobs', () => jobs.endedAmong([...committing.keys()]));
     for (const job of ended) settle(committing, job, []);
     return ended.size > 0;
@@ -238,7 +237,9 @@ export function createSlotCoordinator(deps: SlotDependencies, step: DispatchStep
 
     isNeeded: () => preparing.size + committing.size > 0,
     async look(): Promise<boolean> {
-      const changed = await Promise.all([lookAtVotes(), lookAtAcks()]);
+      const rare = performance.now() - lookedForRare >= LOOK_FOR_RARE_MS;
+      if (rare) lookedForRare = performance.now();
+      const changed = await Promise.all([lookAtVotes(rare), lookAtAcks(rare)]);
       await sendAgain();
       return changed.some(Boolean);
     },

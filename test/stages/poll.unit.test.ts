@@ -81,8 +81,8 @@ it('pauses longer after changes that all came with a hint, and briefly again aft
       tell = onNews;
     };
     const wake = createPoll(look, step, { listen, onError: reject });
-    tell();
     wake();
+    tell();
   });
   expect(pauses.filter((ms) => ms > 0)).toEqual([100, 20]);
 });

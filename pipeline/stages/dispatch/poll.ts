@@ -71,6 +71,8 @@ export function createPoll(
     pause = firstPause();
     if (running) return;
     running = true;
+    // Hints of what was not awaited.
+    isNews = false;
     run()
       .catch((error) => {
         if (!step.signal.aborted) onError(error);

@@ -94,11 +94,11 @@ export function createDirectRequest(s3: S3Client, agents: Agents): DirectRequest
       asked.on('error', reject);
       asked.end();
     });
-    const status = response.statusCode!;
-    if (status === 200 || status === 206) return response;
     // Without a body, the connection can be used again.
     if (method === 'HEAD') response.resume();
-    else response.destroy();
+    const status = response.statusCode!;
+    if (status === 200 || status === 206) return response;
+    if (method !== 'HEAD') response.destroy();
     if (status >= 500) throw new StoreUnavailable(`The storage cannot be read: status ${status}`);
     if (status !== 404) routes.delete(bucket);
     return undefined;

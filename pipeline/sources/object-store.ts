@@ -95,9 +95,8 @@ async function headOnce(
   try {
     const found = await client.ask(async (s3, abort) => {
       const response = await client.direct({ method: 'HEAD', bucket, key }, abort);
-      if (!response) return s3.send(new HeadObjectCommand({ Bucket: bucket, Key: key }), abort);
-      response.resume();
-      return answerOf(response);
+      if (response) return answerOf(response);
+      return s3.send(new HeadObjectCommand({ Bucket: bucket, Key: key }), abort);
     }, signal);
     if (!found.ETag) throw notAStorage();
     return { key, etag: plainEtag(found.ETag), size: found.ContentLength ?? 0 };

@@ -13,8 +13,6 @@ const acceptable = /^[A-Za-z0-9._-]{1,128}$/;
 const isTraceable = ({ method }: Context) => method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS';
 
 export function createObserveRequests(log: Logger, metrics: Metrics, tracer: Tracer = noTracer): Middleware {
-  // Only the fields below are logged, and none can contain a secret: redaction would cost too much here.
-  const access = log.child({}, { redact: [] });
   const known = new Map<string, Observer>();
   const series = (method: string, route: string, status: number): Observer => {
     const name = `${method} ${route} ${status}`;
@@ -52,7 +50,7 @@ export function createObserveRequests(log: Logger, metrics: Metrics, tracer: Tra
           failed: status >= 500,
         });
       // The path only: headers, query and body may contain secrets.
-      access[route?.startsWith('/health/') ? 'debug' : 'info'](
+      log[route?.startsWith('/health/') ? 'debug' : 'info'](
         {
           request_id: requestId,
           method,

@@ -6,7 +6,7 @@ import { withSourcePositions } from './source-positions.ts';
 
 export type { Logger } from 'pino';
 
-const secretNames = [
+const secretNames = new Set([
   'authorization',
   'credentials',
   'accessKeyId',
@@ -16,11 +16,23 @@ const secretNames = [
   'apiKey',
   'user_token',
   'userToken',
+  'x-user-token',
   'password',
   ...secretVariables,
-];
-/** pino redacts by path, so each name is listed at every depth. */
-const redacted = secretNames.flatMap((name) => [name, `*.${name}`, `*.*.${name}`, `*.*.*.${name}`]);
+]);
+/** pino prints no deeper. */
+const MAX_DEPTH = 6;
+
+/** pino's own redaction goes by paths: each name at each depth would take longer than the rest of the line. */
+function withoutSecrets(value: unknown, depth = 0): unknown {
+  if (typeof value !== 'object' || value === null || 'toJSON' in value || depth > MAX_DEPTH) return value;
+  if (Array.isArray(value)) return value.map((each) => withoutSecrets(each, depth + 1));
+  const redact = ([name, each]: [string, unknown]): [string, unknown] =>
+    secretNames.has(name) && each !== undefined
+      ? [name, '[redacted]']
+      : [name, withoutSecrets(each, depth + 1)];
+  return Object.fromEntries(Object.entries(value).map(redact));
+}
 
 /** Removes the password from mongodb://user:password@host, and device identifiers. */
 const cleaned = (text: string) =>
@@ -32,10 +44,11 @@ const clean = (value: unknown): unknown =>
   typeof value === 'string'
     ? withoutIdentifiers(value)
     : JSON.parse(withoutIdentifiers(JSON.stringify(value) ?? 'null'));
-function nameNoDevice(fields: Record<string, unknown>): Record<string, unknown> {
-  const given = freeTexts.filter((name) => fields[name] !== undefined);
-  if (given.length === 0) return fields;
-  return { ...fields, ...Object.fromEntries(given.map((name) => [name, clean(fields[name])])) };
+/** The error is left to its serializer. */
+function printable({ err, ...fields }: Record<string, unknown>): Record<string, unknown> {
+  const shown = withoutSecrets(fields) as Record<string, unknown>;
+  for (const name of freeTexts) if (shown[name] !== undefined) shown[name] = clean(shown[name]);
+  return err === undefined ? shown : { err, ...shown };
 }
 
 /** A driver's error may reference its whole topology, which pino cannot serialize. */
@@ -58,14 +71,13 @@ export function createLogger(
     level: config.logLevel,
     base: { process: name, pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label: string) => ({ level: label }), log: nameNoDevice },
-    redact: { paths: [...redacted, 'req.headers["x-user-token"]'], censor: '[redacted]' },
+    formatters: { level: (label: string) => ({ level: label }), log: printable },
     serializers: {
       err(error: unknown) {
         const serialized = pino.stdSerializers.err(error as Error);
         if (typeof serialized !== 'object' || serialized === null) return serialized;
         return {
-          ...Object.fromEntries(Object.entries(serialized).flatMap(briefly)),
+          ...(withoutSecrets(Object.fromEntries(Object.entries(serialized).flatMap(briefly))) as object),
           message: cleaned(serialized.message ?? ''),
           stack: cleaned(withSourcePositions(serialized.stack ?? '')),
         };

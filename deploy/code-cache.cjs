@@ -14,7 +14,7 @@ const USAGE_ERROR = 2;
 /** One cache per command, because each runs a different part of the same file. */
 const [command] = /^[a-z]+$/.exec(process.argv[2] ?? '') ?? ['none'];
 /** What pipeline/worker.ts sets: the cache is written under these flags, so it must be read under them, too. */
-if (command === 'pipeline') setFlagsFromString('--heap-growing-percent=150');
+if (command === 'pipeline') setFlagsFromString('--heap-growing-percent=150 --max-semi-space-size=8');
 const builds = join(dirname(__dirname), 'node_modules', '.cache', 'headrace');
 
 function readIfThere(file) {

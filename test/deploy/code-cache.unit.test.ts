@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync }
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, it } from 'vitest';
-import { GROW_HEAP } from '../../pipeline/worker.ts';
+import { HEAP_FLAGS } from '../../pipeline/worker.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const build = join(root, 'node_modules/.cache/headrace', `test-${process.pid}`);
@@ -39,7 +39,7 @@ it('is written by the first process, and written again if it is broken', () => {
 
 it('is used by the next pipeline, although a pipeline sets flags of V8', () => {
   mkdirSync(build, { recursive: true });
-  writeFileSync(join(build, 'program.cjs'), `require('node:v8').setFlagsFromString('${GROW_HEAP}');`);
+  writeFileSync(join(build, 'program.cjs'), `require('node:v8').setFlagsFromString('${HEAP_FLAGS}');`);
   run('pipeline');
   const cache = join(build, 'code-cache', 'program.cjs.pipeline');
   const { ino } = statSync(cache);

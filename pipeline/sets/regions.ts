@@ -32,6 +32,8 @@ export const defaultLayout: Layout = {
 /** A page with this many times the average devices shows that its region is uneven and must be split. */
 const UNEVEN = 8;
 const FEW_DEVICES = 64;
+/** A part of a merge that is smaller than this share of a full region does not get regions of its own. */
+const LEAST_PART = 1 / 8;
 
 export const wholeSlot: RegionEntry = { start: 0, bits: 0, levels: [] };
 
@@ -168,7 +170,7 @@ export function createLayOut(manifest: string, merge: string, layout: Layout) {
       yield [{ ...region, levels: [] }, []];
       return;
     }
-    if (devices.count === 1 || sizeOf(devices) <= layout.regionBytes) {
+    if (devices.count === 1 || (sizeOf(devices) <= layout.regionBytes && !isPart(devices, region))) {
       const laidOut = asLevel(devices, region);
       if (laidOut) {
         yield [{ ...region, levels: [laidOut.level] }, laidOut.pages];
@@ -181,13 +183,21 @@ export function createLayOut(manifest: string, merge: string, layout: Layout) {
     yield* asRegions(slice(devices, cut, devices.count), behind);
   }
 
+  /** Whether it is one part of a large change: the parts that follow get regions of their own, and do not rewrite this one. */
+  const isPart = (devices: Devices, region: RegionEntry) =>
+    region.bits < ADDRESS_BITS &&
+    sizeOf(devices) > layout.regionBytes * LEAST_PART &&
+    [0, devices.count].includes(positionOf(devices, middleOf(region)));
+
   return { asLevel, asRegions };
 }
+
+const middleOf = (region: RegionEntry) => (region.start + endOf(region)) / 2;
 
 /** Splits a region by the next bit of the address. */
 function halve(devices: Devices, region: RegionEntry) {
   const bits = region.bits + 1;
-  const middle = (region.start + endOf(region)) / 2;
+  const middle = middleOf(region);
   return {
     cut: positionOf(devices, middle),
     before: { ...region, bits },

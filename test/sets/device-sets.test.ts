@@ -1,7 +1,8 @@
 /** Random merges, deletions, erasures and repetitions, compared with a plain map of devices and their keys. */
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ADDRESS_BITS } from '../../pipeline/formats/identifier.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
-import { merge, noDevices } from '../../pipeline/sets/devices.ts';
+import { merge, noDevices, positionOf, slice } from '../../pipeline/sets/devices.ts';
 import { defaultLayout } from '../../pipeline/sets/regions.ts';
 import { MAX_ATTRIBUTES } from '../../pipeline/stages/dispatch/commit/limit-attributes.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
@@ -222,12 +223,25 @@ it('merges in parts, and nothing at all', async () => {
   const target = { space: 'a77.1', slot: SLOT };
   const nothing = await sets.merge(slotTarget({ ...target, job: 2 }), onePart(noDevices));
   expect(nothing).toEqual({ total: 0, changes: [] });
-  const { slice } = await import('../../pipeline/sets/devices.ts');
   const { total } = await sets.merge(slotTarget({ ...target, job: 3 }), async function* () {
     for (let from = 0; from < 900; from += 100) yield slice(devices, from, from + 100);
   });
   expect(total).toBe(900);
   expect((await stored(sets, 'a77.1')).size).toBe(900);
+});
+
+it('writes each part of a large merge once: no part rewrites what an earlier one wrote', async () => {
+  const sets = createDeviceSets(database.db, { layout: tiny });
+  const devices = keyed({ devices: numberedDevices(0, 1_600) });
+  const PARTS = 32;
+  const startOf = (part: number) => positionOf(devices, (part * 2 ** ADDRESS_BITS) / PARTS);
+  const target = slotTarget({ space: 'a80.1', slot: SLOT, job: 1 });
+  const { total } = await sets.merge(target, async function* () {
+    for (let part = 0; part < PARTS; part++) yield slice(devices, startOf(part), startOf(part + 1));
+  });
+  expect(total).toBe(1_600);
+  expect(await manifestsOf(database.db).findOne()).toMatchObject({ replaced: [] });
+  expect(await checkEveryManifest(database.db)).toEqual([]);
 });
 
 describe('the spaces that hold some devices', () => {

@@ -21,7 +21,7 @@ interface Gathering {
   markers: JobMarker[];
   uncommitted: Uncommitted;
   slot: number;
-  /** Desired number of parts. */
+  /** A power of two, so that no region lies in two parts. */
   parts: number;
   numberKeysOf(marker: JobMarker): NumberKeys;
   /** Which devices of a job are suppressed; absent: none. */
@@ -36,7 +36,7 @@ export function createGatherParts({ spills, verdicts, hashDevice }: Dependencies
   /** A range that is too large is read several times, a part of its addresses each time. */
   return async function* (gathering: Gathering): AsyncGenerator<Devices> {
     const { markers, uncommitted, slot, parts, numberKeysOf, suppressedOf, onGathered } = gathering;
-    const size = Math.ceil(RANGES / Math.max(1, Math.min(parts, RANGES)));
+    const size = RANGES / Math.min(parts, RANGES);
     const passes = Math.max(1, Math.ceil(parts / RANGES));
     const held = new Map<number, Held>();
     for (const { job } of markers) {

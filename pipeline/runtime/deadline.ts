@@ -24,6 +24,21 @@ export async function withDeadline<T>(ms: number, work: Promise<T>): Promise<T> 
   return deadline.limit(work).finally(deadline.clear);
 }
 
+/** Rejects once the signal is aborted. */
+export async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  signal.throwIfAborted();
+  let onAbort = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal.reason);
+  });
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
 /** An AbortController that follows a signal. Cheaper than AbortSignal.any: it costs one listener. */
 export function linkedAbort(signal: AbortSignal | undefined): {
   controller: AbortController;

@@ -9,6 +9,7 @@ import { type JobMarker, slotPartition, type ValidatedDevices } from '../../sche
 import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../engine/failures.ts';
 import type { Stage } from '../engine/stage.ts';
 import type { DeviceHash } from '../formats/device-hash.ts';
+import { unlessAborted } from '../runtime/deadline.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Notifier } from '../runtime/notifier.ts';
 import type { SpillStore } from '../stores/spills.ts';
@@ -147,7 +148,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     return total;
   };
 
-  async function spillIfFull(owner: OwnedPartition): Promise<void> {
+  async function spillIfFull(owner: OwnedPartition, { signal }: SinkStep): Promise<void> {
     const isFull = () => {
       const total = heldBytes();
       // A small share is not worth a write: the partition with the largest share spills at its next message.
@@ -161,7 +162,8 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
       });
       owner.spilling.catch(() => {});
     }
-    if (heldBytes() >= deps.memoryBytes * EXCESS) await owner.spilling;
+    if (owner.spilling && heldBytes() >= deps.memoryBytes * EXCESS)
+      await unlessAborted(signal, owner.spilling);
   }
 
   async function spill(owner: OwnedPartition, isDue: () => boolean): Promise<void> {
@@ -180,8 +182,12 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     deps.log.info({ bytes }, 'devices spilled to MongoDB until their jobs are merged');
   }
 
-  const untilSpilled = async ({ uncommitted, spilling }: OwnedPartition, jobs: number[]) => {
-    if (jobs.some((job) => uncommitted.isSpilling(job))) await spilling;
+  const untilSpilled = async (
+    { uncommitted, spilling }: OwnedPartition,
+    jobs: number[],
+    { signal }: SinkStep,
+  ) => {
+    if (spilling && jobs.some((job) => uncommitted.isSpilling(job))) await unlessAborted(signal, spilling);
   };
 
   /** Infinity for a job that has spilled: its size is unknown here, and large. */
@@ -196,7 +202,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
   async function missingFrom(owner: OwnedPartition, marker: JobMarker, step: SinkStep): Promise<number[]> {
     const { job, attempt } = marker;
     if (owner.verified.get(job) === attempt) return [];
-    await untilSpilled(owner, [job]);
+    await untilSpilled(owner, [job], step);
     const behind = behindOf(owner, job);
     const missing = await deps.verifySlots(marker, behind, owner.uncommitted, step);
     if (missing.length === 0) {
@@ -223,7 +229,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     const began = performance.now();
     const [first] = markers as [JobMarker];
     const jobs = markers.map(({ job }) => job);
-    await untilSpilled(owner, jobs);
+    await untilSpilled(owner, jobs, step);
     const behind = owner.slots.filter((slot) => jobs.some((job) => owner.committed.isOpen(slot, job)));
     if (first.request === 'drop') await drop(owner, first, behind, step);
     else if (first.kind === 'privacy') await deps.serveRequest(first, { ...owner, slots: behind }, step);
@@ -317,9 +323,11 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
       const owner = await own(partition, step);
       const cast: Vote[] = [];
       for (const { offset, message } of deliveries) {
+        // Until an aborted handler settles, this member cannot rejoin its group.
+        step.signal.throwIfAborted();
         if (message.name === 'ValidatedDevices') {
           collect(owner, message.value, offset);
-          await spillIfFull(owner);
+          await spillIfFull(owner, step);
         } else if (message.name === 'JobMarker')
           cast.push(...(await takeMarker(owner, message.value, offset, step)));
       }

@@ -1,5 +1,7 @@
 /** A new dispatcher sends the markers of unfinished jobs again: wherever they are in a partition, each job counts once. */
 import { expect, it } from 'vitest';
+import { createRetry } from '../../pipeline/engine/retry.ts';
+import { createStep } from '../../pipeline/engine/step.ts';
 import { unpackCounts } from '../../pipeline/formats/number-table.ts';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { decodeGroups } from '../../pipeline/wire/device-groups.ts';
@@ -54,6 +56,19 @@ it('a marker is not passed by the offsets before its job is merged, though devic
   gate.open();
   await untilCommittable(3n);
   expect(await acks.committedJobs([PARTITION])).toEqual(new Map([[PARTITION, 2]]));
+});
+
+it('a handler that waits for a spill settles when its delivery is aborted: its member must rejoin the group', async () => {
+  const gate = createGate();
+  const { sink, devices } = await createSink({ spillsMay: gate.wait });
+  const delivery = new AbortController();
+  const own = createStep('sink', createRetry(undefined), delivery.signal);
+  // A megabyte each, as much as the sink may hold.
+  const handled = sink.handleAll!(PARTITION, [devices(6_000), devices(6_000, 1), devices(6_000, 2)], own);
+  await gate.reached;
+  delivery.abort(new Error('rebalance'));
+  await expect(handled).rejects.toThrow('rebalance');
+  gate.open();
 });
 
 it('another owner has merged the first of two jobs meanwhile: the second is merged, and neither counts twice', async () => {

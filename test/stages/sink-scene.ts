@@ -45,12 +45,19 @@ export function openSinkScene() {
     /** Called before a merge. */
     mergesMay?(jobs: number[]): Promise<void>;
     votesMay?(job: number): Promise<void>;
+    spillsMay?(): Promise<void>;
     assignment?: Step;
     /** Keeps the database of the sink before it. */
     isSuccessor?: boolean;
   }
 
-  async function createSink({ mergesMay, votesMay, assignment = step, isSuccessor }: Options = {}) {
+  async function createSink({
+    mergesMay,
+    votesMay,
+    spillsMay,
+    assignment = step,
+    isSuccessor,
+  }: Options = {}) {
     const { db } = database;
     if (!isSuccessor) await emptyDatabase(db);
     const log = createLogger({ logLevel: 'silent' }, 'test');
@@ -67,7 +74,13 @@ export function openSinkScene() {
       onMerged() {},
       log,
       votes,
-      spills,
+      spills: {
+        ...spills,
+        async save(...args) {
+          await spillsMay?.();
+          await spills.save(...args);
+        },
+      },
       readCommitted: createReadCommitted({ acks, jobs: createJobStore(db) }),
       async verifySlots(marker, ...args) {
         await votesMay?.(marker.job);

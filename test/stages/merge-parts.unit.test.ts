@@ -52,8 +52,8 @@ describe.each([
 ])('%s', (_, isSpilled) => {
   it.each([
     ['in one part', bytes, 1],
-    ['four ranges at a time', bytes / 4, RANGES / 4],
-    ['each range in four parts', bytes / RANGES, 4 * RANGES],
+    ['four ranges at a time', (PARTS_A_GROUP * bytes) / (RANGES / 4), RANGES / 4],
+    ['each range in four parts', (PARTS_A_GROUP * bytes) / (4 * RANGES), 4 * RANGES],
   ])('%s', async (_, size, count) => {
     const groupBytes = 1.1 * size;
     const parts: Devices[] = [];

@@ -48,10 +48,10 @@ export interface Run {
 export const GROUP_BYTES = 8_000_000;
 
 /**
- * A slot that exceeds a group is merged in parts of at most a quarter of it: a sixth less memory, and no more time. The part and the
- * regions that it is merged with count as half a group.
+ * A slot that exceeds a group is merged in parts of at most half of it, one at a time. Smaller parts would save little more memory, and
+ * leave smaller regions, so that manifests grow.
  */
-export const PARTS_A_GROUP = 4;
+export const PARTS_A_GROUP = 2;
 
 /** A larger run, in one partition, is not bound by round trips. */
 export const SMALL_BYTES = 1_000_000;
@@ -169,7 +169,7 @@ export function createMergeJobs(deps: Dependencies) {
     for (const group of inGroups(slots, within({ bytes: groupBytes }, sizeOf))) {
       const bytes = group.reduce((sum, slot) => sum + sizeOf(slot), 0);
       const budget = total <= SMALL_BYTES ? budgets.small : budgets.large;
-      await budget.use(bytes > groupBytes ? groupBytes / 2 : bytes, () =>
+      await budget.use(bytes > groupBytes ? groupBytes / PARTS_A_GROUP : bytes, () =>
         mergeSlots(run, group, sizeOf, step),
       );
     }

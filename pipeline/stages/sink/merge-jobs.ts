@@ -48,8 +48,8 @@ export interface Run {
 export const GROUP_BYTES = 8_000_000;
 
 /**
- * A slot that exceeds a group is merged in parts of at most half of it, one at a time. Smaller parts would save little more memory, and
- * leave smaller regions, so that manifests grow.
+ * A slot that exceeds a group is merged in parts of at most half of it, one at a time. Smaller parts take less memory, but leave smaller
+ * regions, so that manifests grow.
  */
 export const PARTS_A_GROUP = 2;
 

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createAudienceStore, segmentOf } from '../../pipeline/stores/audiences.ts';
+import { createNewJobs } from '../../pipeline/stores/jobs/new-jobs.ts';
 import { audience, audienceDetails, audienceIds } from '../../schemas/http-answers.ts';
 import { AUDIENCE, listFiles } from './support.ts';
 import { useApi, usePartner } from './use-api.ts';
@@ -64,6 +65,20 @@ describe('create an audience', () => {
       status: 0,
     });
     expect((await append(id)).status).toBe(204);
+  });
+
+  it('once seen, its job can no longer be withdrawn; before, neither exists', async () => {
+    const jobs = createNewJobs(api.db);
+    const [withdrawn, seen] = [await create(), await create()];
+    await api.audiences.deleteMany({ _id: { $in: [withdrawn, seen] } });
+    const get = (id: number) => partner.call('GET', `${AUDIENCE}/${id}`);
+    const withdraw = async (id: number) => jobs.withdraw([(await api.jobs.findOne({ _id: id }))!]);
+    expect(await withdraw(withdrawn)).toEqual(new Set());
+    expect((await get(withdrawn)).status).toBe(404);
+    expect(await api.audiences.findOne({ _id: withdrawn })).toBeNull();
+    expect((await get(seen)).status).toBe(200);
+    expect(await withdraw(seen)).toEqual(new Set([seen]));
+    expect((await get(seen)).status).toBe(200);
   });
 });
 

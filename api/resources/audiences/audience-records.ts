@@ -94,8 +94,10 @@ export async function resolveAudience(
 ): Promise<AudienceDocument | null> {
   const audience = await audiences.find(scope, id);
   if (audience) return audience;
-  const job = await jobs.findMaker(scope, id);
-  if (!job) return null;
+  const maker = await jobs.findMaker(scope, id);
+  // From then on its request cannot fail: otherwise the audience of a request that was answered with an error would stay.
+  const job = maker && (await jobs.promise(maker));
+  if (!job || job.phase === 'withdrawn') return null;
   await audiences.ensure(job);
   return audiences.find(scope, id);
 }

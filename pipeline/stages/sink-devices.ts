@@ -8,14 +8,17 @@
 import { type JobMarker, slotPartition, type ValidatedDevices } from '../../schemas/topics.ts';
 import { countFailures, FAILURE_PAUSE_MS, MAX_FAILURES } from '../engine/failures.ts';
 import type { Stage } from '../engine/stage.ts';
-import type { DeviceHash } from '../formats/device-hash.ts';
-import { unlessAborted } from '../runtime/deadline.ts';
-import type { Logger } from '../runtime/log.ts';
 import type { Notifier } from '../runtime/notifier.ts';
 import type { SpillStore } from '../stores/spills.ts';
 import type { Vote, VoteStore } from '../stores/votes.ts';
 import type { CommittedJobs, createReadCommitted } from './sink/committed-jobs.ts';
 import type { createDropJob } from './sink/drop-job.ts';
+import {
+  createSinkMemory,
+  type HeldDevices,
+  type MemoryDependencies,
+  type SinkMemory,
+} from './sink/limit-memory.ts';
 import type { createLookAhead } from './sink/look-ahead.ts';
 import { type createMergeJobs, SMALL_BYTES } from './sink/merge-jobs.ts';
 import { createMergeQueue, type MergeQueue } from './sink/merge-queue.ts';
@@ -26,8 +29,7 @@ import type { SinkStep, SinkStepName } from './sink/steps.ts';
 import { createUncommitted, type Uncommitted } from './sink/uncommitted.ts';
 import type { createVerifySlots } from './sink/verify-slots.ts';
 
-export interface SinkDependencies {
-  log: Logger;
+export interface SinkDependencies extends MemoryDependencies {
   votes: VoteStore;
   spills: SpillStore;
   readCommitted: ReturnType<typeof createReadCommitted>;
@@ -39,46 +41,45 @@ export interface SinkDependencies {
   dropJob: ReturnType<typeof createDropJob>;
   mergeWithCare: ReturnType<typeof createMergeWithCare>;
   slots: number;
-  hashDevice: DeviceHash;
   devicePartitions: number;
-  memoryBytes: number;
   notifier: Pick<Notifier, 'notify'>;
   /** Bytes in memory. */
   onHeld(bytes: number): void;
-  onSpilled(bytes: number): void;
   onMerged(kind: JobMarker['kind'], seconds: number): void;
 }
 
 interface OwnedPartition {
   partition: number;
   slots: number[];
+  /** Lasts as long as the assignment, as merges do. */
+  step: SinkStep;
   committed: CommittedJobs;
   uncommitted: Uncommitted;
+  held: HeldDevices;
   /** Attempt by job, for jobs that the slots hold completely. This stays true until the partition is revoked. */
   verified: Map<number, number>;
   /** Large jobs being verified. */
   verifying: Set<number>;
-  /** The spill in flight. Reading the partition continues. */
-  spilling: Promise<void> | undefined;
   /** Jobs that were given up, and in which attempt. */
   failed: Map<number, { attempt: number; reason: string }>;
   care: Care;
   merges: MergeQueue;
 }
 
-/** Devices that wait longer for their merge are spilled: a job that waits for an operator must not hold back offset commits. */
-const MAX_HELD_MS = 10 * 60_000;
-/** Reading pauses when memory exceeds its limit by this factor, until a spill is written. */
-const EXCESS = 1.25;
+interface Assignment {
+  step: SinkStep;
+  memory: SinkMemory;
+  owned: Map<number, Promise<OwnedPartition>>;
+  /** Those that could be taken. */
+  taken: Map<number, OwnedPartition>;
+}
 
 export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
   const { votes, spills } = deps;
-  let owned = new Map<number, Promise<OwnedPartition>>();
-  let held = new Map<number, Pick<OwnedPartition, 'uncommitted' | 'merges'>>();
-  /** Aborted with the assignment, and so are merges. */
-  let assignment: SinkStep;
+  let assignment: Assignment;
 
   function own(partition: number, step: SinkStep): Promise<OwnedPartition> {
+    const { owned } = assignment;
     const known = owned.get(partition);
     if (known) return known;
     const slots = Array.from({ length: deps.slots }, (_, slot) => slot).filter(
@@ -91,40 +92,42 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
   }
 
   async function take(partition: number, slots: number[], step: SinkStep): Promise<OwnedPartition> {
-    const own = assignment;
+    const { memory, taken, step: lasting } = assignment;
     const committed = await step.read('read committed jobs', () => deps.readCommitted(slots));
     const uncommitted = createUncommitted(await step.read('read spilled jobs', () => spills.jobsIn(slots)));
-    const care = await deps.mergeWithCare(partition, own);
+    const care = await deps.mergeWithCare(partition, lasting);
     const merges = createMergeQueue({
-      signal: own.signal,
-      pause: own.pause,
+      signal: lasting.signal,
+      pause: lasting.pause,
       async merge(markers) {
         const [first] = markers as [JobMarker];
-        if (!care.isSuspect(first.job)) return merge(owner, markers, own);
-        await care.use(first, () => merge(owner, markers, own), own);
+        if (!care.isSuspect(first.job)) return merge(owner, markers, lasting);
+        await care.use(first, () => merge(owner, markers, lasting), lasting);
       },
       isAlone: ({ job }) => care.isSuspect(job),
       isInSequence: (marker) => isInSequence(owner, marker),
       onFailure: (jobs, error) => deps.log.error({ err: error, jobs, partition }, 'the merge failed'),
       async onGivenUp(marker, reason) {
         const vote = giveUp(owner, marker, reason);
-        await own('vote', () => votes.record([vote])).catch(() => {});
+        await lasting('vote', () => votes.record([vote])).catch(() => {});
         deps.notifier.notify();
       },
     });
-    held.set(partition, { uncommitted, merges });
+    const verifying = new Set<number>();
     const owner: OwnedPartition = {
       partition,
       slots,
+      step: lasting,
       committed,
       uncommitted,
+      held: memory.hold(uncommitted, (job) => merges.isMerging(job) || verifying.has(job)),
       verified: new Map(),
-      verifying: new Set(),
-      spilling: undefined,
+      verifying,
       failed: new Map(),
       care,
       merges,
     };
+    taken.set(partition, owner);
     return owner;
   }
 
@@ -142,59 +145,6 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     if (owner.committed.isOpen(slot, job) && !owner.merges.has(job)) owner.uncommitted.add(devices, offset);
   }
 
-  const heldBytes = () => {
-    let total = 0;
-    for (const { uncommitted } of held.values()) total += uncommitted.bytes;
-    return total;
-  };
-
-  async function spillIfFull(owner: OwnedPartition, { signal }: SinkStep): Promise<void> {
-    const isFull = () => {
-      const total = heldBytes();
-      // A small share is not worth a write: the partition with the largest share spills at its next message.
-      return total >= deps.memoryBytes && owner.uncommitted.bytes * held.size * 2 >= total;
-    };
-    const isDue = () => isFull() || owner.uncommitted.heldForMs() > MAX_HELD_MS;
-    if (!owner.spilling && isDue()) {
-      // A failed spill stays here, so that everything that waits for it fails, too.
-      owner.spilling = spill(owner, isDue).then(() => {
-        owner.spilling = undefined;
-      });
-      owner.spilling.catch(() => {});
-    }
-    if (owner.spilling && heldBytes() >= deps.memoryBytes * EXCESS)
-      await unlessAborted(signal, owner.spilling);
-  }
-
-  async function spill(owner: OwnedPartition, isDue: () => boolean): Promise<void> {
-    const { uncommitted, merges, verifying } = owner;
-    const step = assignment;
-    const save = (batch: Parameters<typeof spills.save>[0]) =>
-      step('spill', () => spills.save(batch, deps.hashDevice));
-    // Do not spill a job that is being merged or verified.
-    const maySpill = (job: number) => !merges.isMerging(job) && !verifying.has(job);
-    const isLarge = (job: number) => bytesOf(owner, job) > SMALL_BYTES;
-    // Large jobs first: small ones free little memory and would be delayed the most.
-    let bytes = await uncommitted.spill((job) => maySpill(job) && isLarge(job), save);
-    if (isDue()) bytes += await uncommitted.spill(maySpill, save);
-    if (bytes === 0) return;
-    deps.onSpilled(bytes);
-    deps.log.info({ bytes }, 'devices spilled to MongoDB until their jobs are merged');
-  }
-
-  const untilSpilled = async (
-    { uncommitted, spilling }: OwnedPartition,
-    jobs: number[],
-    { signal }: SinkStep,
-  ) => {
-    if (spilling && jobs.some((job) => uncommitted.isSpilling(job))) await unlessAborted(signal, spilling);
-  };
-
-  /** Infinity for a job that has spilled: its size is unknown here, and large. */
-  const bytesOf = ({ slots, uncommitted }: OwnedPartition, job: number) =>
-    uncommitted.hasSpilled(job)
-      ? Number.POSITIVE_INFINITY
-      : slots.reduce((sum, slot) => sum + uncommitted.bytesOf(job, slot), 0);
   const behindOf = ({ slots, committed }: OwnedPartition, job: number) =>
     slots.filter((slot) => committed.isOpen(slot, job));
 
@@ -202,7 +152,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
   async function missingFrom(owner: OwnedPartition, marker: JobMarker, step: SinkStep): Promise<number[]> {
     const { job, attempt } = marker;
     if (owner.verified.get(job) === attempt) return [];
-    await untilSpilled(owner, [job], step);
+    await owner.held.untilReadable([job], step.signal);
     const behind = behindOf(owner, job);
     const missing = await deps.verifySlots(marker, behind, owner.uncommitted, step);
     if (missing.length === 0) {
@@ -229,7 +179,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     const began = performance.now();
     const [first] = markers as [JobMarker];
     const jobs = markers.map(({ job }) => job);
-    await untilSpilled(owner, jobs, step);
+    await owner.held.untilReadable(jobs, step.signal);
     const behind = owner.slots.filter((slot) => jobs.some((job) => owner.committed.isOpen(slot, job)));
     if (first.request === 'drop') await drop(owner, first, behind, step);
     else if (first.kind === 'privacy') await deps.serveRequest(first, { ...owner, slots: behind }, step);
@@ -238,7 +188,7 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     deps.notifier.notify();
     owner.uncommitted.forget(jobs);
     for (const job of jobs) owner.verified.delete(job);
-    deps.onHeld(heldBytes());
+    deps.onHeld(assignment.memory.heldBytes());
     deps.onMerged(first.kind, (performance.now() - began) / 1_000);
   }
 
@@ -269,7 +219,8 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
   }
 
   /** Verifies a large job without blocking the partition, then votes. If interrupted, dispatch repeats the request. */
-  async function voteLater(owner: OwnedPartition, marker: JobMarker, step: SinkStep): Promise<void> {
+  async function voteLater(owner: OwnedPartition, marker: JobMarker): Promise<void> {
+    const { step } = owner;
     const { job, attempt } = marker;
     if (owner.verifying.has(job)) return;
     owner.verifying.add(job);
@@ -304,15 +255,15 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
     if (failed?.attempt === attempt)
       return [{ job, attempt, partition, missing: [], failure: `sink: ${failed.reason}` }];
     if (isDecided && !isInSequence(owner, marker)) return [];
-    if (request === 'prepare' && bytesOf(owner, job) > SMALL_BYTES) {
-      voteLater(owner, marker, assignment).catch(() => {});
+    if (request === 'prepare' && owner.uncommitted.sizeOf(job) > SMALL_BYTES) {
+      voteLater(owner, marker).catch(() => {});
       return [];
     }
     const missing = request === 'drop' ? [] : await findMissing(owner, marker, step);
     if (!Array.isArray(missing)) return [giveUp(owner, marker, missing.reason)];
     if (!isDecided || missing.length > 0) return [{ job, attempt, partition, missing }];
     owner.failed.delete(job);
-    owner.merges.add({ marker, offset, bytes: bytesOf(owner, job) });
+    owner.merges.add({ marker, offset, bytes: owner.uncommitted.sizeOf(job) });
     return [];
   }
 
@@ -327,25 +278,23 @@ export function createSinkDevices(deps: SinkDependencies): Stage<SinkStepName> {
         step.signal.throwIfAborted();
         if (message.name === 'ValidatedDevices') {
           collect(owner, message.value, offset);
-          await spillIfFull(owner, step);
+          await owner.held.spillIfFull(step.signal);
         } else if (message.name === 'JobMarker')
           cast.push(...(await takeMarker(owner, message.value, offset, step)));
       }
-      deps.onHeld(heldBytes());
+      deps.onHeld(assignment.memory.heldBytes());
       if (cast.length === 0) return;
       await step('vote', () => votes.record(cast));
       deps.notifier.notify();
     },
     /** Devices only in memory, and markers of unmerged jobs, must be read again after a crash. */
     committable(partition, handled) {
-      const { uncommitted, merges } = held.get(partition) ?? {};
+      const { uncommitted, merges } = assignment.taken.get(partition) ?? {};
       const oldest = [uncommitted?.oldestOffset(), merges?.oldestOffset()];
       return oldest.reduce<bigint>((least, at) => (at !== undefined && at < least ? at : least), handled);
     },
     assigned(_, step) {
-      assignment = step;
-      owned = new Map();
-      held = new Map();
+      assignment = { step, memory: createSinkMemory(deps, step), owned: new Map(), taken: new Map() };
       deps.onHeld(0);
     },
   };

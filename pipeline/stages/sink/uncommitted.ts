@@ -7,6 +7,8 @@ export interface Uncommitted {
   add(devices: ValidatedDevices, offset: bigint): void;
   of(job: number, slot: number): Iterable<ValidatedDevices>;
   bytesOf(job: number, slot: number): number;
+  /** Bytes of all slots. Infinity for a job that has spilled: its size is unknown here, and large. */
+  sizeOf(job: number): number;
   /** Offset of the oldest message, if any. */
   oldestOffset(): bigint | undefined;
   /**
@@ -48,6 +50,12 @@ function* batchesOf(messages: Buffer[]): Generator<ValidatedDevices> {
   for (const bytes of messages) yield* batchesIn(decodeDevices(bytes));
 }
 
+function bytesIn(job: JobDevices | undefined): number {
+  let total = 0;
+  for (const { bytes } of job?.slots.values() ?? []) total += bytes;
+  return total;
+}
+
 export function createUncommitted(spilledEarlier: Iterable<number> = []): Uncommitted {
   const spilled = new Set(spilledEarlier);
   const jobs = new Map<number, JobDevices>();
@@ -55,7 +63,7 @@ export function createUncommitted(spilledEarlier: Iterable<number> = []): Uncomm
   let bytes = 0;
 
   function drop(from: Map<number, JobDevices>, job: number): void {
-    for (const slot of from.get(job)?.slots.values() ?? []) bytes -= slot.bytes;
+    bytes -= bytesIn(from.get(job));
     from.delete(job);
   }
 
@@ -83,6 +91,7 @@ export function createUncommitted(spilledEarlier: Iterable<number> = []): Uncomm
     },
     of: (job, slot) => batchesOf(jobs.get(job)?.slots.get(slot)?.messages ?? []),
     bytesOf: (job, slot) => jobs.get(job)?.slots.get(slot)?.bytes ?? 0,
+    sizeOf: (job) => (spilled.has(job) ? Number.POSITIVE_INFINITY : bytesIn(jobs.get(job))),
     oldestOffset() {
       let oldest: bigint | undefined;
       for (const { firstOffset } of [...jobs.values(), ...spilling.values()]) {
@@ -97,7 +106,7 @@ export function createUncommitted(spilledEarlier: Iterable<number> = []): Uncomm
         spilled.add(job);
         spilling.set(job, devices);
         jobs.delete(job);
-        for (const { bytes: ofSlot } of devices.slots.values()) total += ofSlot;
+        total += bytesIn(devices);
       }
       for (const [job, { slots }] of spilling) {
         for (const [slot, { messages }] of slots)

@@ -2,6 +2,7 @@
 import type { Binary, ClientSession, Db, Filter } from 'mongodb';
 import type { JobDocument } from '../../../schemas/job-documents.ts';
 import { groupBy } from '../../runtime/collections.ts';
+import { groupCommit } from '../../runtime/group-commit.ts';
 import {
   jobCollection,
   laneOf,
@@ -50,7 +51,10 @@ export function createJobReads(db: Db) {
     (await jobs.findOne(filter, { sort: { _id: direction }, projection: { _id: 1 } }))?._id;
 
   return {
-    find: (id: number) => jobs.findOne({ _id: id }),
+    find: groupCommit(async (ids: number[]): Promise<(JobDocument | null)[]> => {
+      const found = await findJobs(jobs, ids);
+      return ids.map((id) => found.get(id) ?? null);
+    }),
     findMany: (ids: number[]) => findJobs(jobs, ids),
 
     /** Unfinished jobs from this number on, oldest first. */

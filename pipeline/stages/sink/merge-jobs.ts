@@ -169,9 +169,7 @@ export function createMergeJobs(deps: Dependencies) {
     for (const group of inGroups(slots, within({ bytes: groupBytes }, sizeOf))) {
       const bytes = group.reduce((sum, slot) => sum + sizeOf(slot), 0);
       const budget = total <= SMALL_BYTES ? budgets.small : budgets.large;
-      await budget.use(bytes > groupBytes ? groupBytes / PARTS_A_GROUP : bytes, () =>
-        mergeSlots(run, group, sizeOf, step),
-      );
+      await budget.use(bytes, () => mergeSlots(run, group, sizeOf, step));
     }
     if (spilled.length > 0) await step('forget-spills', () => spills.forget(slots, spilled));
   };

@@ -143,6 +143,8 @@ export interface ManifestDocument {
   /** The changes of the last edit, by job, and earlier ones that may be unacknowledged. */
   changes: ManifestChange[];
   regions: RegionEntry[];
+  /** Deletions that other edits may interrupt: what they have removed, and the last region (without levels) that they have done. */
+  removing?: { partner: string; change: ManifestChange; last: RegionEntry }[];
   /** Id ranges of the documents that the last edit replaced: removed after it or, if that failed, by the next edit. */
   replaced: { from: string; to: string }[];
   /** A pending erasure, already counted: where its devices are listed, and the keys that they lose (absent: all). */
@@ -161,7 +163,7 @@ interface ManifestChange {
   /** Suppressed devices by file (packCounts), and distinct ones in total; absent: none. */
   suppressedByFile?: Binary;
   suppressed?: number;
-  /** The job was dropped and changed nothing. The entry stays as a fence against a zombie owner that still tries to merge the job. */
+  /** The job was dropped. The entry stays as a fence against a zombie owner that still tries to merge the job. */
   dropped?: true;
 }
 

@@ -70,7 +70,7 @@ export interface SlotChange {
   pairs: Map<number, number>;
   /** Suppressed devices, if any. */
   suppressed?: Suppressed | undefined;
-  /** It was dropped instead. */
+  /** It was dropped. What a deletion had removed before then stays removed. */
   dropped?: true;
 }
 
@@ -79,6 +79,8 @@ export interface Edited {
   total: number;
   /** Changes of unacknowledged jobs; the same in repeated calls. */
   changes: SlotChange[];
+  /** The job has more to do, in another edit. */
+  isPaused?: true;
 }
 
 /** The manifest being edited. */
@@ -101,7 +103,11 @@ export interface SlotEdit {
   regions(): RegionEntry[];
   /** Records a pending erasure: its devices no longer count and are removed from the pages afterwards. */
   erase(erasing: Erasing): void;
-  /** Records that the job never changes anything. */
+  /** The last region that earlier edits of the job have done. */
+  readonly done: RegionEntry | undefined;
+  /** Ends this edit, but not the job, which has done the regions up to this one. */
+  pauseAfter(region: RegionEntry): void;
+  /** Records that the job changes nothing more. */
   drop(): void;
 }
 
@@ -137,8 +143,11 @@ export const editSlot = (
     }
   });
 
-const isMerged = ({ merged, endedBefore }: Manifest, { job, partner }: TargetJob): boolean =>
-  job < endedBefore || merged.some((last) => last.partner === partner && last.job >= job);
+const isMerged = ({ merged, removing, endedBefore }: Manifest, { job, partner }: TargetJob): boolean =>
+  job < endedBefore ||
+  merged.some((last) => last.partner === partner && last.job >= job) ||
+  // Otherwise a zombie could bring back what the deletion has removed.
+  (removing?.some((deletion) => deletion.partner === partner && deletion.change.job > job) ?? false);
 
 async function tryToEdit(
   deps: EditDeps,
@@ -147,11 +156,16 @@ async function tryToEdit(
   work: (edit: SlotEdit) => Promise<void>,
 ): Promise<Edited | undefined> {
   const token = newToken();
-  const { job } = target.jobs.at(-1)!;
-  const change: SlotChange = { job, devices: 0, matched: 0, pairs: new Map() };
+  const { job, partner } = target.jobs.at(-1)!;
+  const removing = manifest.removing ?? [];
+  const begun = removing.find((deletion) => deletion.change.job === job);
+  const change: SlotChange = begun
+    ? unpacked(begun.change)
+    : { job, devices: 0, matched: 0, pairs: new Map() };
   let { addresses } = manifest;
   let regions = manifest.regions;
-  let isChanged = false;
+  let isChanged = begun !== undefined;
+  let last: RegionEntry | undefined;
   let erasing: Erasing | undefined;
   const replaced: IdRange[] = [];
   const writer = createPageWriter(deps.pages);
@@ -185,6 +199,11 @@ async function tryToEdit(
       isChanged = true;
       erasing = counted;
     },
+    done: begun?.last,
+    pauseAfter(region) {
+      isChanged = true;
+      last = { ...region, levels: [] };
+    },
     drop() {
       isChanged = true;
       change.dropped = true;
@@ -208,18 +227,22 @@ async function tryToEdit(
   const stored = manifest.changes.filter(
     ({ job, dropped }) => job >= endedBefore && (dropped || target.isOpen(job)),
   );
+  const own = byJob(change, target);
+  const others = removing.filter((deletion) => deletion !== begun && deletion.change.job >= endedBefore);
   const next: ManifestDocument = {
     ...manifest,
     devices: edit.total,
     ...(addresses ? { addresses } : {}),
-    merged: mergedWith(manifest, target.jobs, endedBefore),
+    merged: mergedWith(manifest, last ? [] : target.jobs, endedBefore),
     endedBefore,
-    changes: [...stored, ...byJob(change, target)],
+    changes: last ? stored : [...stored, ...own],
+    removing: last ? [...others, { partner, change: own[0]!, last }] : others,
     regions,
     replaced,
     ...(erasing ? { erasing } : {}),
   };
   if (!addresses) delete next.addresses;
+  if (next.removing!.length === 0) delete next.removing;
   // The new manifest no longer lists the pages replaced by the last edit.
   await deps.removals.finish(manifest);
   setPoint('sink:before-manifest');
@@ -229,7 +252,7 @@ async function tryToEdit(
   if (outcome === 'lost') await giveUp();
   if (outcome !== 'landed') return undefined;
   deps.removals.begin({ ...next, version: manifest.version + 1 });
-  return { total: next.devices, changes: changesOf(next) };
+  return { total: next.devices, changes: changesOf(next), ...(last ? { isPaused: true } : {}) };
 }
 
 /** The last merged job of each partner with unfinished jobs. */
@@ -268,9 +291,15 @@ export const packSuppressed = (suppressed: Suppressed | undefined) =>
     ? { suppressed: suppressed.devices, suppressedByFile: new Binary(packCounts(suppressed.byFile)) }
     : {};
 
-const changesOf = ({ changes }: Manifest): SlotChange[] =>
-  changes.map(({ pairs, suppressed: devices, suppressedByFile, ...change }) => ({
-    ...change,
-    pairs: unpackCounts(pairs.buffer),
-    ...(devices ? { suppressed: { devices, byFile: unpackCounts(suppressedByFile!.buffer) } } : {}),
-  }));
+const changesOf = ({ changes }: Manifest): SlotChange[] => changes.map(unpacked);
+
+const unpacked = ({
+  pairs,
+  suppressed: devices,
+  suppressedByFile,
+  ...change
+}: Manifest['changes'][number]): SlotChange => ({
+  ...change,
+  pairs: unpackCounts(pairs.buffer),
+  ...(devices ? { suppressed: { devices, byFile: unpackCounts(suppressedByFile!.buffer) } } : {}),
+});

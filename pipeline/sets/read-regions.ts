@@ -125,13 +125,17 @@ const readBytes = (region: RegionEntry, wanted: Devices | undefined): number =>
 export type Chosen = [region: RegionEntry, wanted: Devices | undefined];
 
 /** Groups of bounded size of the regions to read. */
-export function* groupsOf(regions: RegionEntry[], wanted: Devices | undefined): Generator<Chosen[]> {
+export function* groupsOf(
+  regions: RegionEntry[],
+  wanted: Devices | undefined,
+  bytes = GROUP_BYTES,
+): Generator<Chosen[]> {
   const chosen = regions
     .map((region): Chosen => [region, wanted && partOf(wanted, region)])
     .filter(([, part]) => part === undefined || part.count > 0);
   yield* inGroups(
     chosen,
-    within<Chosen>({ bytes: GROUP_BYTES }, ([region, part]) => readBytes(region, part)),
+    within<Chosen>({ bytes }, ([region, part]) => readBytes(region, part)),
   );
 }
 

@@ -1,15 +1,16 @@
 /**
- * Removes keys from all devices of a slot, and devices without any key left, in one pass. When this resolves, the old pages are removed,
- * even if an earlier process replaced them and died before removing them.
+ * Removes keys from all devices of a slot, and devices without any key left. It takes an edit per full region or so: other edits of the slot
+ * wait for one of them, however large the slot is. When this resolves, the old pages are removed, even if an earlier process replaced them
+ * and died before removing them.
  */
 import { WORDS } from '../formats/identifier.ts';
 import { nextTurn } from '../runtime/loop-turn.ts';
-import { oneAhead } from '../runtime/one-ahead.ts';
 import { createKeyCounts } from './count-keys.ts';
 import type { Devices } from './devices.ts';
-import { type EditDeps, type Edited, editSlot, type SlotTarget } from './edit-slot.ts';
+import { type EditDeps, type Edited, editSlot, type SlotEdit, type SlotTarget } from './edit-slot.ts';
 import { put } from './merge-devices.ts';
-import { type Chosen, devicesOf, groupsOf, loadRegion } from './read-regions.ts';
+import { devicesOf, groupsOf, loadRegion } from './read-regions.ts';
+import { isBehind } from './regions.ts';
 
 export async function removeKeys(
   deps: EditDeps,
@@ -17,29 +18,35 @@ export async function removeKeys(
   keys: ReadonlySet<number>,
 ): Promise<Edited> {
   const isRemoved = flagsOf(keys);
-  const edited = await editSlot(deps, target, async (edit) => {
-    const counts = createKeyCounts();
-    const load = (group: Chosen[]) =>
-      Promise.all(group.map(([region]) => loadRegion(deps, edit.manifest, region)));
-    for await (const loaded of oneAhead(groupsOf(edit.regions(), undefined), load)) {
-      for (const each of loaded) {
-        await edit.renew();
-        // Each of these steps takes up to tens of milliseconds.
-        await nextTurn();
-        const before = devicesOf(each.levels, deps.hash);
-        await nextTurn();
-        const { kept, changed } = without(before, isRemoved, counts);
-        if (changed === 0) continue;
-        await nextTurn();
-        edit.change.devices += changed;
-        edit.remove(before.count - kept.count);
-        await put(edit, each.region, edit.layOut.asRegions(kept, each.region));
-      }
-    }
-    counts.addTo(edit.change.pairs);
-  });
-  await deps.removals.finish(await deps.manifests.read(target));
-  return edited;
+  for (;;) {
+    const edited = await editSlot(deps, target, (edit) => removeFromNext(deps, edit, isRemoved));
+    if (edited.isPaused) continue;
+    await deps.removals.finish(await deps.manifests.read(target));
+    return edited;
+  }
+}
+
+async function removeFromNext(deps: EditDeps, edit: SlotEdit, isRemoved: IsRemoved): Promise<void> {
+  const { done, change } = edit;
+  const counts = createKeyCounts();
+  const regions = edit.regions().filter((region) => !done || isBehind(region, done));
+  const [group = [], more] = groupsOf(regions, undefined, deps.layout.regionBytes);
+  const loaded = await Promise.all(group.map(([region]) => loadRegion(deps, edit.manifest, region)));
+  for (const each of loaded) {
+    await edit.renew();
+    // Each of these steps takes up to tens of milliseconds.
+    await nextTurn();
+    const before = devicesOf(each.levels, deps.hash);
+    await nextTurn();
+    const { kept, changed } = without(before, isRemoved, counts);
+    if (changed === 0) continue;
+    await nextTurn();
+    change.devices += changed;
+    edit.remove(before.count - kept.count);
+    await put(edit, each.region, edit.layOut.asRegions(kept, each.region));
+  }
+  counts.addTo(change.pairs);
+  if (more) edit.pauseAfter(loaded.at(-1)!.region);
 }
 
 type IsRemoved = (key: number) => boolean;

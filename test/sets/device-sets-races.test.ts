@@ -77,7 +77,8 @@ it('one that was frozen between its manifests and the look at which of them land
 });
 
 it('what a deletion has removed is gone, even if the one that replaced it died before it was', async () => {
-  await open().merge(slotTarget({ space, slot, job: 1 }), devices(0, 100));
+  // They fit one region, so the deletion takes one edit.
+  await open().merge(slotTarget({ space, slot, job: 1 }), devices(0, 30));
   const before = await pagesOf(database.db).find().toArray();
   const deletion = slotTarget({ space, slot, job: 2 });
   const told = await open().removeKeys(deletion, new Set([1]));

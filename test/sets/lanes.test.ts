@@ -1,16 +1,16 @@
 /** Jobs of several partners change the marketplace in any order of their numbers: each is merged once, whichever owner repeats it. */
-import { beforeEach, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { createDeviceSets } from '../../pipeline/sets/device-sets.ts';
 import { ensureIndexes } from '../../pipeline/stores/indexes.ts';
 import { spaces } from '../../schemas/documents.ts';
 import { slotTarget } from '../support/slot-target.ts';
-import { checkEveryManifest, emptyDatabase, manifestsOf, openDatabase } from './database.ts';
+import { aroundManifests, checkEveryManifest, emptyDatabase, manifestsOf, openDatabase } from './database.ts';
 import { fromHex, keyed, numberedDevice, numberedDevices, onePart, toPlain } from './devices.ts';
 
 const database = openDatabase();
 const tiny = { pageBytes: 128, regionBytes: 1_024, levelRatio: 3 };
 const target = { space: spaces.marketplace, slot: 5 };
-const open = () => createDeviceSets(database.db, { layout: tiny });
+const open = (db = database.db) => createDeviceSets(db, { layout: tiny });
 const devices = (from: number, to: number, key: number) => keyed({ devices: numberedDevices(from, to), key });
 
 beforeEach(async () => {
@@ -182,4 +182,100 @@ it('one of several jobs that were to be merged together was dropped: they are re
   // Another partner's job is not affected.
   const other = slotTarget({ ...target, job: 1, partner: 'q' });
   expect(await open().merge(other, onePart(devices(0, 10, 7)))).toMatchObject({ total: 10 });
+});
+
+describe('a deletion takes several edits', () => {
+  const deletion = slotTarget({ ...target, job: 10, since: 1 });
+  const remove = (sets = open()) => sets.removeKeys(deletion, new Set([1]));
+  const bring = (job: Parameters<ReturnType<typeof open>['merge']>[0]) =>
+    open().merge(job, onePart(devices(0, 500, 1)));
+  /** 500 devices with key 1, every other of them with key 2 of another partner. Job 9 changes nothing, and is not recorded. */
+  async function fill(): Promise<void> {
+    for (const job of [5, 9]) await bring(slotTarget({ ...target, job }));
+    const others = Array.from({ length: 250 }, (_, n) => numberedDevice(2 * n));
+    await open().merge(
+      slotTarget({ ...target, job: 6, partner: 'q' }),
+      onePart(keyed({ devices: fromHex(others), key: 2 })),
+    );
+  }
+  /** Removes the key from some of the regions, then dies. */
+  async function removeSome(edits: number): Promise<void> {
+    let left = edits;
+    const before = async () => {
+      if (left-- === 0) throw new Error('died');
+    };
+    await expect(remove(open(aroundManifests(database.db, { before })))).rejects.toThrow('died');
+  }
+  const withKey = async (key: number) => [...(await stored()).values()].filter((keys) => keys.includes(key));
+  const ofDeletion = ({ changes }: Awaited<ReturnType<typeof remove>>) =>
+    changes.find(({ job }) => job === deletion.jobs[0]!.job);
+
+  it('other edits of the slot do not wait for all of them', async () => {
+    await fill();
+    const sets = open();
+    const order: string[] = [];
+    const deleting = remove(sets).then(() => order.push('deleted'));
+    const import7 = slotTarget({ ...target, job: 7, partner: 'q' });
+    await sets.merge(import7, onePart(devices(0, 20, 3)));
+    order.push('merged');
+    await deleting;
+    expect(order).toEqual(['merged', 'deleted']);
+    expect((await withKey(3)).length).toBe(20);
+    expect(await checkEveryManifest(database.db)).toEqual([]);
+  });
+
+  it.each([1, 2, 7])(
+    'after a crash behind %i of them, the next owner does the rest and counts all',
+    async (edits) => {
+      await fill();
+      await removeSome(edits);
+      const left = (await withKey(1)).length;
+      expect(left).toBeGreaterThan(0);
+      expect(left).toBeLessThan(500);
+      // A zombie brings nothing back, and other partners are not affected.
+      await bring(slotTarget({ ...target, job: 9 }));
+      expect((await withKey(1)).length).toBe(left);
+      await open().merge(slotTarget({ ...target, job: 7, partner: 'q' }), onePart(devices(400, 600, 3)));
+      for (const again of [1, 2]) {
+        const edited = await remove();
+        const counted = { devices: 500, pairs: new Map([[1, 500]]) };
+        expect([edited.total, ofDeletion(edited)], `call ${again}`).toMatchObject([400, counted]);
+      }
+      expect([await withKey(1), (await withKey(2)).length, (await withKey(3)).length]).toEqual([
+        [],
+        250,
+        200,
+      ]);
+      // Pages of the edit that died are swept later.
+      await checkEveryManifest(database.db);
+    },
+  );
+
+  it('two deletions that both were interrupted count their own', async () => {
+    await fill();
+    await removeSome(2);
+    const other = slotTarget({ ...target, job: 8, partner: 'q', since: 1 });
+    let edits = 3;
+    const before = async () => {
+      if (edits-- === 0) throw new Error('died');
+    };
+    const dying = open(aroundManifests(database.db, { before }));
+    await expect(dying.removeKeys(other, new Set([2]))).rejects.toThrow('died');
+    const [own, others] = [await remove(), await open().removeKeys(other, new Set([2]))];
+    expect(ofDeletion(own)).toMatchObject({ devices: 500 });
+    expect(others.changes.find(({ job }) => job === 8)).toMatchObject({ devices: 250 });
+    expect((await stored()).size).toBe(0);
+  });
+
+  it('dropped after some of them: what they removed is counted, and no more is removed', async () => {
+    await fill();
+    await removeSome(3);
+    const left = (await withKey(1)).length;
+    const removed = { devices: 500 - left, pairs: new Map([[1, 500 - left]]), dropped: true };
+    expect(ofDeletion(await open().drop(deletion))).toMatchObject(removed);
+    expect(ofDeletion(await remove())).toMatchObject(removed);
+    expect((await withKey(1)).length).toBe(left);
+    // Pages of the edit that died are swept later.
+    await checkEveryManifest(database.db);
+  });
 });

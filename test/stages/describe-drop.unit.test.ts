@@ -41,7 +41,7 @@ it.each([
   [
     'some',
     [{ uniqueDevices: 3, pairs: 4 }, dropped],
-    'Deleted: 4 pairs of device and key, of 2 attributes, from 3 devices, those of slot 0. Not deleted: all of slot 1.',
+    'Deleted: 4 pairs of device and key, of 2 attributes, from 3 devices. Not or not completely deleted: slot 1.',
   ],
 ])('a deletion, done: %s', (_, acks, message) => {
   expect(describeWith(acks, { kind: 'delete', attributes: [5, 6] })).toBe(message);

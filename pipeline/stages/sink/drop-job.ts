@@ -24,6 +24,7 @@ export const createDropJob = ({ sets, acks, dropRequest }: Dependencies) =>
     if (kind === 'privacy') return dropRequest(marker, target, step);
     const { total, changes } = await step('drop', () => sets.drop(target));
     const change = changes.find((known) => known.job === job);
+    if (kind === 'delete') return ackOfDeletion(job, target.slot, change);
     return change?.dropped
       ? notMerged(job, target.slot, audience === null ? 0 : total)
       : merged(marker, target.slot, total, change);
@@ -69,9 +70,14 @@ export const notMerged = (job: number, slot: number, audienceDevices: number): A
   dropped: true,
 });
 
+/** A dropped deletion may have removed something before. */
+export const ackOfDeletion = (job: number, slot: number, change: SlotChange | undefined): Ack => ({
+  ...(change?.dropped ? notMerged(job, slot, 0) : noChange(job, slot, 0)),
+  ...countsOf(change),
+});
+
 function merged({ job, kind }: JobMarker, slot: number, total: number, change?: SlotChange): Ack {
   const counts = countsOf(change);
-  if (kind === 'delete') return { ...noChange(job, slot, 0), ...counts };
   // The number of devices stored before is no longer known.
   if (kind === 'import') return { ...noChange(job, slot, 0), ...counts, onlyNew: true };
   const { attributePairs: _, ...ofEvents } = counts;

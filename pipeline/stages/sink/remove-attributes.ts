@@ -2,7 +2,7 @@
 import { createOneAtATime } from '../../runtime/one-at-a-time.ts';
 import type { DeviceSets } from '../../sets/device-sets.ts';
 import type { AckStore } from '../../stores/acks.ts';
-import { countsOf, noChange, notMerged, slotBySlot } from './drop-job.ts';
+import { ackOfDeletion, slotBySlot } from './drop-job.ts';
 
 interface Dependencies {
   sets: Pick<DeviceSets, 'removeKeys'>;
@@ -13,13 +13,14 @@ export function createRemoveAttributes({ sets, acks }: Dependencies) {
   const oneAtATime = createOneAtATime();
   return slotBySlot(acks, async ({ job, attributes }, target, step) => {
     const keys = new Set(attributes);
-    // Two slots at once would finish no sooner, but each would be locked twice as long, and imports of other partners wait for every slot.
+    // Two slots at once would finish no sooner, but imports of other partners would wait for an edit of both.
     const { changes } = await oneAtATime('slot', () =>
       step('remove-keys', () => sets.removeKeys(target, keys)),
     );
-    const change = changes.find((known) => known.job === job);
-    return change?.dropped
-      ? notMerged(job, target.slot, 0)
-      : { ...noChange(job, target.slot, 0), ...countsOf(change) };
+    return ackOfDeletion(
+      job,
+      target.slot,
+      changes.find((known) => known.job === job),
+    );
   });
 }

@@ -65,6 +65,7 @@ function deleted(
   const pairs = acked.reduce((sum, ack) => sum + ack.pairs, 0);
   const what = `${count(pairs, 'pair')} of device and key, of ${count(attributes!.length, 'attribute')}`;
   if (notMerged.length === 0) return `All of it is deleted: ${what}, ${from}.`;
-  if (merged.length === 0) return 'Nothing is deleted.';
-  return `Deleted: ${what}, ${from}, those of ${slotsIn(merged)}. Not deleted: all of ${slotsIn(notMerged)}.`;
+  if (pairs === 0 && merged.length === 0) return 'Nothing is deleted.';
+  // A slot is deleted in steps.
+  return `Deleted: ${what}, ${from}. Not or not completely deleted: ${slotsIn(notMerged)}.`;
 }

@@ -53,7 +53,7 @@ export function createTopology(deps: Dependencies): Record<StageName, () => Stag
   const { config, db, log, publisher, lags, handledOffsets, hashDevice, partitions, onFatal } = deps;
   const { sourceOf } = deps.sources;
   const stores = createStores(db);
-  const sets = createDeviceSets(db);
+  const sets = createDeviceSets(db, { layout: pick(config, ['regionBytes']) });
   const notifier = createNotifier();
   const counts = countWork(deps.metrics, deps.tracer);
 

@@ -17,6 +17,8 @@ export const tuning = {
   listPage: 1_000,
   /** Bytes of raw rows per message. */
   batchBytes: 700_000,
+  /** A larger region of a slot is split. A deletion edits about one at a time. */
+  regionBytes: 4 << 20,
   /** Rejected rows stored per file; those of a batch must fit into one document. */
   rejectsPerFile: 10_000,
   /** A read that delivers nothing for this long is retried from the byte reached. */

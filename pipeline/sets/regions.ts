@@ -7,6 +7,7 @@
  * identifier. The pages of a single address are numbered, and a look-up reads all pages of such a region.
  */
 import type { LevelEntry, PageDocument, RegionEntry } from '../../schemas/stage-documents.ts';
+import { tuning } from '../../schemas/tuning.ts';
 import { ADDRESS_BITS, WORDS } from '../formats/identifier.ts';
 import { type Devices, firstKey, positionOf, positionOfDevice, sizeOf, slice } from './devices.ts';
 import { encode } from './page-format.ts';
@@ -25,7 +26,7 @@ export interface Layout {
 export const defaultLayout: Layout = {
   pageBytes: 4_096,
   maxPageBytes: 1 << 20,
-  regionBytes: 4 << 20,
+  regionBytes: tuning.regionBytes,
   levelRatio: 8,
 };
 

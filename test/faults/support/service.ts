@@ -59,10 +59,14 @@ export interface ServiceOptions {
   patienceMs?: number;
 }
 
-/** Small batches, so that a small file has many. One thread, so that a pipeline that restarts often starts twice as fast. */
+/**
+ * Small batches and regions, so that a small file has many batches and a slot many regions. One thread, so that a pipeline that restarts
+ * often starts twice as fast.
+ */
 export const faultSettings = (addresses: ServerAddresses, more: Settings = {}): Settings =>
   uniqueSettings(addresses, {
     HEADRACE_TEST_BATCH_BYTES: '20000',
+    HEADRACE_TEST_REGION_BYTES: '8192',
     HEADRACE_THREADS: '1',
     HEADRACE_RATE_PER_SECOND: '100000',
     HEADRACE_LIMIT_BACKEND_MS: '2500',

@@ -198,13 +198,14 @@ describe('a deletion takes several edits', () => {
       onePart(keyed({ devices: fromHex(others), key: 2 })),
     );
   }
-  /** Removes the key from some of the regions, then dies. */
-  async function removeSome(edits: number): Promise<void> {
+  /** Removes a key from some of the regions, then dies. */
+  async function removeSome(edits: number, from = deletion, key = 1): Promise<void> {
     let left = edits;
     const before = async () => {
       if (left-- === 0) throw new Error('died');
     };
-    await expect(remove(open(aroundManifests(database.db, { before })))).rejects.toThrow('died');
+    const dying = open(aroundManifests(database.db, { before }));
+    await expect(dying.removeKeys(from, new Set([key]))).rejects.toThrow('died');
   }
   const withKey = async (key: number) => [...(await stored()).values()].filter((keys) => keys.includes(key));
   const ofDeletion = ({ changes }: Awaited<ReturnType<typeof remove>>) =>
@@ -255,12 +256,7 @@ describe('a deletion takes several edits', () => {
     await fill();
     await removeSome(2);
     const other = slotTarget({ ...target, job: 8, partner: 'q', since: 1 });
-    let edits = 3;
-    const before = async () => {
-      if (edits-- === 0) throw new Error('died');
-    };
-    const dying = open(aroundManifests(database.db, { before }));
-    await expect(dying.removeKeys(other, new Set([2]))).rejects.toThrow('died');
+    await removeSome(3, other, 2);
     const [own, others] = [await remove(), await open().removeKeys(other, new Set([2]))];
     expect(ofDeletion(own)).toMatchObject({ devices: 500 });
     expect(others.changes.find(({ job }) => job === 8)).toMatchObject({ devices: 250 });
